@@ -72,8 +72,8 @@ func (c *Config) Validate() error {
 
 func (c *Config) validateLimits() error {
 	switch {
-	case c.HoldFor < time.Second || c.HoldFor > 24*time.Hour:
-		return fmt.Errorf("--hold-for must be between 1s and 24h, not %s", c.HoldFor)
+	case c.HoldFor < 100*time.Millisecond || c.HoldFor > 24*time.Hour:
+		return fmt.Errorf("--hold-for must be between 100ms and 24h, not %s", c.HoldFor)
 	case c.MaxSeats < 1 || c.MaxSeats > 100:
 		return fmt.Errorf("--max-seats must be between 1 and 100, not %d", c.MaxSeats)
 	case c.MaxSeatsPerAddress < 0:
