@@ -1,0 +1,2 @@
+// Package coord is how the replicas know of each other, through etcd.
+package coord

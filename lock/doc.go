@@ -1,0 +1,2 @@
+// Package lock keeps seat locks in Redis.
+package lock
