@@ -1,7 +1,12 @@
 package booking
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"github.com/google/uuid"
+
+	"github.com/aislehq/aisle/eventstore"
 )
 
 // The types of events in a showing's stream.
@@ -64,4 +69,13 @@ type BookingChanged struct {
 	Total   Money        `json:"total"`
 	Why     Why          `json:"why"`
 	Who     uuid.UUID    `json:"who"`
+}
+
+// NewShowingOpened is a stream's first event: it freezes the showing's layout.
+func NewShowingOpened(layout uuid.UUID, version int) (eventstore.NewEvent, error) {
+	data, err := json.Marshal(ShowingOpened{Layout: layout, LayoutVersion: version})
+	if err != nil {
+		return eventstore.NewEvent{}, fmt.Errorf("booking: first event: %w", err)
+	}
+	return eventstore.NewEvent{ID: newEventID(), Entity: ShowingEntity, Type: TypeShowingOpened, Data: data}, nil
 }

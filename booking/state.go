@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,6 +30,8 @@ type Live struct {
 	Seats    []Seat       `json:"seats"`
 	Total    Money        `json:"total"`
 	Deadline time.Time    `json:"deadline,omitzero"`
+	// GivenBack are the seats that the booking once had and gave back.
+	GivenBack []Seat `json:"given_back,omitempty"`
 	// Seq is that of the booking's latest event: the next one's guard.
 	Seq int64 `json:"seq"`
 }
@@ -44,6 +47,8 @@ type State struct {
 	Seats map[Seat]SeatState `json:"seats"`
 	// Bookings has those that have seats.
 	Bookings map[uuid.UUID]Live `json:"bookings"`
+	// Ended has those that had seats once, approximately.
+	Ended Sieve `json:"ended,omitempty"`
 }
 
 // ErrGap says that an event doesn't follow the state's Seq: something was missed.
@@ -91,13 +96,23 @@ func (s *State) applyBody(e eventstore.Event) error {
 }
 
 func (s *State) applySeat(e eventstore.Event) error {
+	seat, next, err := readSeat(e)
+	if err != nil {
+		return err
+	}
+	s.Seats[seat] = next
+	return nil
+}
+
+// readSeat is the seat as it is after its event.
+func readSeat(e eventstore.Event) (Seat, SeatState, error) {
 	var body SeatStatusChanged
 	if err := json.Unmarshal(e.Data, &body); err != nil {
-		return err
+		return "", SeatState{}, err
 	}
 	seat, ok := seatOf(e.Entity)
 	if !ok || seat != body.Seat {
-		return fmt.Errorf("entity %q is not seat %q", e.Entity, body.Seat)
+		return "", SeatState{}, fmt.Errorf("entity %q is not seat %q", e.Entity, body.Seat)
 	}
 	next := SeatState{Status: body.Current, Seq: e.Seq}
 	if body.Current == Held || body.Current == Sold {
@@ -106,8 +121,7 @@ func (s *State) applySeat(e eventstore.Event) error {
 	if body.Current == Held {
 		next.Deadline = e.Deadline
 	}
-	s.Seats[seat] = next
-	return nil
+	return seat, next, nil
 }
 
 func (s *State) applyBooking(e eventstore.Event) error {
@@ -117,13 +131,33 @@ func (s *State) applyBooking(e eventstore.Event) error {
 	}
 	if body.State != StateHeld && body.State != StateConfirmed {
 		delete(s.Bookings, id)
+		s.Ended = s.Ended.with(id)
 		return nil
 	}
-	s.Bookings[id] = Live{
+	next := liveOf(e, body)
+	next.GivenBack = givenBack(s.Bookings[id], next)
+	s.Bookings[id] = next
+	return nil
+}
+
+// liveOf is a booking that has seats, as it is after its event.
+func liveOf(e eventstore.Event, body BookingChanged) Live {
+	return Live{
 		Session: body.Session, State: body.State, Seats: body.Seats,
 		Total: body.Total, Deadline: e.Deadline, Seq: e.Seq,
 	}
-	return nil
+}
+
+// givenBack are the seats that a booking has given back by the time it is next. The slice of before
+// may be shared with a view, so it is never appended to.
+func givenBack(before, next Live) []Seat {
+	all := before.GivenBack
+	for _, seat := range before.Seats {
+		if !slices.Contains(next.Seats, seat) && !slices.Contains(all, seat) {
+			all = append(slices.Clone(all), seat)
+		}
+	}
+	return all
 }
 
 func readBooking(e eventstore.Event) (uuid.UUID, BookingChanged, error) {
