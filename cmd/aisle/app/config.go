@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"time"
 )
 
@@ -37,7 +38,8 @@ type Config struct {
 	LeaderTTL    time.Duration `name:"leader-ttl" env:"AISLE_LEADER_TTL" default:"5s" help:"The leader's lease: how long the others wait for a lost leader (duration)."`
 	DrainFor     time.Duration `name:"drain-for" env:"AISLE_DRAIN_FOR" default:"10s" help:"Longest time between SIGTERM and exit (duration, at most 14s)."`
 
-	LogLevel string `name:"log-level" env:"AISLE_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Least important kind of log line to write: debug, info, warn or error."`
+	Namespace string `name:"namespace" env:"AISLE_NAMESPACE" default:"aisle" help:"Stands before every key in Redis and etcd, so that installations can share them."`
+	LogLevel  string `name:"log-level" env:"AISLE_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Least important kind of log line to write: debug, info, warn or error."`
 }
 
 // StartTimeout is how long a start waits for PostgreSQL.
@@ -67,6 +69,9 @@ func (c *Config) Validate() error {
 	if _, err := c.proxies(); err != nil {
 		return err
 	}
+	if !namespace.MatchString(c.Namespace) {
+		return fmt.Errorf("--namespace wants 1–40 letters, digits and dashes, not %q", c.Namespace)
+	}
 	return c.validateLimits()
 }
 
@@ -93,6 +98,9 @@ func (c *Config) validateLimits() error {
 	}
 	return nil
 }
+
+// namespace has no braces, which would move keys to another slot of a Redis Cluster, and no slash.
+var namespace = regexp.MustCompile(`^[A-Za-z0-9-]{1,40}$`) //nolint:gochecknoglobals // compiled once, never changed
 
 // proxies reads TrustedProxies; a plain address is a network of one.
 func (c *Config) proxies() ([]netip.Prefix, error) {
