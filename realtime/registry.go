@@ -1,0 +1,109 @@
+package realtime
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// refusal is why a socket is not taken.
+type refusal int
+
+const (
+	refusedNot refusal = iota
+	refusedNotRunning
+	refusedFull
+	refusedAddress
+)
+
+// reserve takes a place for a socket before its upgrade, so that limits hold for those under way
+// too. admit or giveUp must follow.
+func (h *Hub) reserve(client Client) refusal {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	limit := h.cfg.MaxSocketsPerAddress
+	switch {
+	case h.state != stateRunning:
+		return refusedNotRunning
+	case h.taken >= h.cfg.MaxSockets:
+		return refusedFull
+	case limit > 0 && h.addresses[client.Address] >= limit:
+		return refusedAddress
+	}
+	h.taken++
+	if limit > 0 {
+		h.addresses[client.Address]++
+	}
+	h.readers.Add(1)
+	return refusedNot
+}
+
+// giveUp returns the place of a socket whose upgrade failed.
+func (h *Hub) giveUp(client Client) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.freeLocked(client)
+}
+
+func (h *Hub) freeLocked(client Client) {
+	h.taken--
+	if h.cfg.MaxSocketsPerAddress > 0 {
+		if h.addresses[client.Address]--; h.addresses[client.Address] == 0 {
+			delete(h.addresses, client.Address)
+		}
+	}
+	h.readers.Done()
+}
+
+// pickShard deals sockets out to the writers in turn.
+func (h *Hub) pickShard() *shard {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.nextShard++
+	return h.shards[h.nextShard%len(h.shards)]
+}
+
+// admit makes an upgraded socket one of the hub's. If the hub began to drain meanwhile it says
+// goodbye at once.
+func (h *Hub) admit(c *conn) {
+	h.mu.Lock()
+	h.conns[c] = struct{}{}
+	if c.client.Session != uuid.Nil {
+		h.sessions[c.client.Session] = append(h.sessions[c.client.Session], c)
+	}
+	draining := h.state == stateDraining
+	h.mu.Unlock()
+	h.cfg.Metrics.Opened()
+	if draining {
+		c.close(byeDraining(jitter(minSpread)))
+	}
+}
+
+// release forgets a socket that is gone. Its reader calls it last.
+func (h *Hub) release(c *conn) {
+	c.mu.Lock()
+	reason := c.reason
+	c.mu.Unlock()
+	h.cfg.Metrics.Closed(reason)
+	if c.client.Closed != nil {
+		c.client.Closed()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.conns, c)
+	h.leaveSessionLocked(c)
+	h.freeLocked(c.client)
+}
+
+func (h *Hub) leaveSessionLocked(c *conn) {
+	session := c.client.Session
+	if session == uuid.Nil {
+		return
+	}
+	left := slices.DeleteFunc(h.sessions[session], func(other *conn) bool { return other == c })
+	if len(left) == 0 {
+		delete(h.sessions, session)
+		return
+	}
+	h.sessions[session] = left
+}
