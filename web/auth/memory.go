@@ -93,6 +93,9 @@ func (m *memory) once(ctx context.Context, h hash, ask func(context.Context) (Se
 			return Session{}, fmt.Errorf("%w: too many look-ups at once", ErrUnavailable)
 		}
 		defer m.turns.Release(1)
+		if session, err, ok := m.fresh(h); ok { // another flight landed between the caller's look and this one
+			return session, err
+		}
 		return ask(ctx)
 	})
 	select {
