@@ -39,7 +39,7 @@ func (c *Cluster) start(ctx context.Context, dir string) error {
 		}
 		// The bus listens at the port + 10000: below 65536 for all the ports that we pick.
 		node.args = func(int) []string {
-			return []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}
+			return []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0"}
 		}
 		if err := c.group.add(ctx, node); err != nil {
 			return err
@@ -56,21 +56,28 @@ func (c *Cluster) start(ctx context.Context, dir string) error {
 	return nil
 }
 
-// healthy says whether each node sees all slots served and all nodes, with a replica for each master.
+// healthy says whether each node sees all slots served and all nodes, and each master has a replica in step.
 func (c *Cluster) healthy(ctx context.Context) bool {
 	for _, n := range c.group.nodes {
-		client := redisClient(n.port)
-		info, err := client.ClusterInfo(ctx).Result()
-		nodes, nodesErr := client.ClusterNodes(ctx).Result()
-		_ = client.Close()
-		if err != nil || nodesErr != nil || !strings.Contains(info, "cluster_state:ok") {
-			return false
-		}
-		if strings.Count(nodes, "slave") != clusterNodes/2 || strings.Contains(nodes, "handshake") {
+		if !healthyNode(ctx, n.port) {
 			return false
 		}
 	}
 	return true
+}
+
+func healthyNode(ctx context.Context, port int) bool {
+	client := redisClient(port)
+	defer client.Close()
+	info, infoErr := client.ClusterInfo(ctx).Result()
+	nodes, nodesErr := client.ClusterNodes(ctx).Result()
+	replication, err := client.Info(ctx, "replication").Result()
+	if errors.Join(infoErr, nodesErr, err) != nil {
+		return false
+	}
+	return strings.Contains(info, "cluster_state:ok") &&
+		strings.Count(nodes, "slave") == clusterNodes/2 && !strings.Contains(nodes, "handshake") &&
+		(strings.Contains(replication, "master_link_status:up") || strings.Contains(replication, "state=online"))
 }
 
 // Addresses of the nodes, host:port.

@@ -12,8 +12,9 @@
 // # Invariants
 //
 //   - PostgreSQL is durable (fsync on) unless Config.Volatile says otherwise. Redis keeps nothing on disk:
-//     the log in PostgreSQL is the truth. etcd keeps its data, and is made anew where they are damaged,
-//     because nothing in it outlives a lease.
+//     the log in PostgreSQL is the truth. Nothing in etcd outlives a lease, so each Start begins with an empty
+//     one, as it does with Redis: a snapshot's epoch and the etcd that gave it end together, and what a crash
+//     did to etcd's files does not matter. Within one Stack, etcd keeps its data when it is stopped and started.
 //   - A directory is either complete or does not exist: initdb works under another name and is renamed.
 //   - Ports are remembered in <dir>/ports.json and used again as long as they are free. They are picked
 //     below the range from which the kernel takes ports for outgoing connections.

@@ -2,6 +2,7 @@ package localstack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // etcdServer is the etcd of a Stack, inside this process. The Stack's mutex guards it.
@@ -17,7 +19,8 @@ type etcdServer struct {
 	dir    string
 	server *embed.Etcd
 	gone   chan struct{}
-	once   bool // it has run since Start: its data are good, and clients know its ports
+	log    *os.File
+	once   bool // it has run since the Stack's start: clients know its ports, and its data are theirs
 }
 
 func (e *etcdServer) died() <-chan struct{} { return e.gone }
@@ -28,18 +31,14 @@ func (e *etcdServer) stop(context.Context) error {
 	}
 	e.server.Close()
 	e.server = nil
-	return nil
+	return e.closeLog()
 }
 
 func (e *etcdServer) start(ctx context.Context) error {
-	err := e.tryPorts(ctx)
-	if err == nil || e.once || ctx.Err() != nil {
-		return err
-	}
-	// Nothing in it outlives a lease, and Redis started empty with us: new is as good as mended.
-	e.stack.cfg.Logger.WarnContext(ctx, "etcd does not start from its data: they are made anew", "error", err)
-	if err := removeStale(e.dir); err != nil {
-		return err
+	if !e.once {
+		if err := removeStale(e.dir); err != nil {
+			return err
+		}
 	}
 	return e.tryPorts(ctx)
 }
@@ -56,11 +55,19 @@ func (e *etcdServer) tryPorts(ctx context.Context) error {
 			e.once = true
 			return nil
 		}
+		err = errors.Join(err, e.closeLog())
 		if pause(ctx, pollEvery) != nil {
 			return err
 		}
 	}
 	return err
+}
+
+func (e *etcdServer) closeLog() error {
+	if err := e.log.Close(); err != nil {
+		return fmt.Errorf("log file: %w", err)
+	}
+	return nil
 }
 
 func (e *etcdServer) launch(ctx context.Context, cfg *embed.Config) error {
@@ -114,7 +121,7 @@ func (e *etcdServer) config() (*embed.Config, error) {
 	// The peer address is only read when the data are new; there is no second member to know it.
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModePeriodic, "10m"
-	cfg.UnsafeNoFsync = e.stack.cfg.Volatile
+	cfg.UnsafeNoFsync = true // the data do not outlive us
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger)
 	return cfg, nil
 }
@@ -131,21 +138,11 @@ func (e *etcdServer) listen(name string) (url.URL, error) {
 // logger writes warnings and worse to a file of their own: etcd ends the process on a fatal error, and that
 // must leave a trace.
 func (e *etcdServer) logger() (*zap.Logger, error) {
-	path := filepath.Join(e.stack.cfg.Dir, "etcd.log")
-	f, err := openLog(path) // puts a big one aside
+	f, err := openLog(filepath.Join(e.stack.cfg.Dir, "etcd.log"))
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Close(); err != nil {
-		return nil, fmt.Errorf("log file: %w", err)
-	}
-	cfg := zap.NewProductionConfig()
-	cfg.Level = zap.NewAtomicLevelAt(zap.WarnLevel)
-	cfg.OutputPaths, cfg.ErrorOutputPaths = []string{path}, []string{path}
-	logger, err := cfg.Build()
-	if err != nil {
-		return nil, fmt.Errorf("log file: %w", err)
-	}
-	return logger, nil
+	e.log = f
+	encoder := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(f), zap.WarnLevel)), nil
 }
-

@@ -36,7 +36,8 @@ type Config struct {
 	Dir string
 	// Services to run. Default: All.
 	Services Services
-	// Volatile gives up durability for speed: no fsync in PostgreSQL and etcd. For tests only. Default: false.
+	// Volatile gives up durability for speed: no fsync in PostgreSQL, so that what was committed survives the
+	// death of its processes, but not that of the machine. For tests only. Default: false.
 	Volatile bool
 	// StartTimeout bounds the start of one store, recovery after a crash included. Default: 60 s.
 	StartTimeout time.Duration
@@ -126,7 +127,9 @@ func open(cfg Config) (*Stack, error) {
 		return nil, errors.Join(err, lock.release())
 	}
 	s := &Stack{cfg: cfg, who: who, ports: ports, lock: lock}
-	s.postgres = &postgresServer{stack: s, dir: filepath.Join(cfg.Dir, "postgres")}
+	if s.postgres, err = newPostgres(s); err != nil {
+		return nil, errors.Join(err, lock.release())
+	}
 	s.redis = &redisServer{stack: s, dir: filepath.Join(cfg.Dir, "redis")}
 	s.etcd = &etcdServer{stack: s, dir: filepath.Join(cfg.Dir, "etcd")}
 	return s, nil

@@ -77,11 +77,22 @@ func (p *postgresServer) start(ctx context.Context) error {
 	return p.createDatabase(ctx)
 }
 
-// prepare makes what a start needs: the password, the data directory, an empty folder for the socket.
-func (p *postgresServer) prepare(ctx context.Context) error {
-	if err := p.loadPassword(); err != nil {
-		return err
+// newPostgres settles what stays the same over restarts: the password, and where the socket lies.
+func newPostgres(s *Stack) (*postgresServer, error) {
+	p := &postgresServer{stack: s, dir: filepath.Join(s.cfg.Dir, "postgres"), socketDir: filepath.Join(s.cfg.Dir, "run")}
+	if len(p.socketDir) > maxSocketPath {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(p.dir))
+		p.socketDir = filepath.Join(os.TempDir(), fmt.Sprintf("aisle-%x", h.Sum64()))
 	}
+	if !s.cfg.Services.Has(Postgres) {
+		return p, nil
+	}
+	return p, p.loadPassword()
+}
+
+// prepare makes what a start needs: the data directory, and an empty folder for the socket.
+func (p *postgresServer) prepare(ctx context.Context) error {
 	if _, err := os.Stat(p.dir); errors.Is(err, fs.ErrNotExist) {
 		if err := p.initialize(ctx); err != nil {
 			return err
@@ -89,12 +100,6 @@ func (p *postgresServer) prepare(ctx context.Context) error {
 	}
 	if err := p.dropStrangersPID(); err != nil {
 		return err
-	}
-	p.socketDir = filepath.Join(p.stack.cfg.Dir, "run")
-	if len(p.socketDir) > maxSocketPath {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(p.dir))
-		p.socketDir = filepath.Join(os.TempDir(), fmt.Sprintf("aisle-%x", h.Sum64()))
 	}
 	// Only we use this folder, and nothing of ours is running: sockets and their locks in it are stale.
 	if err := removeStale(p.socketDir); err != nil {
@@ -113,10 +118,10 @@ func (p *postgresServer) loadPassword() error {
 		return nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("owner's password: %w", err)
+		return fmt.Errorf("localstack: owner's password: %w", err)
 	}
 	if _, err := os.Stat(p.dir); err == nil {
-		return fmt.Errorf("owner's password: %s is gone, but the data are there", path)
+		return fmt.Errorf("localstack: owner's password: %s is gone, but the data are there", path)
 	}
 	p.password = rand.Text()
 	return writeFile(path, []byte(p.password+"\n"))
@@ -258,7 +263,7 @@ func (p *postgresServer) command(bin string, port int, logPath string) command {
 		"max_connections=200", "timezone=UTC", "log_timezone=UTC", "jit=off", "cluster_name=aisle",
 	}
 	if p.stack.cfg.Volatile {
-		settings = append(settings, "fsync=off", "full_page_writes=off", "synchronous_commit=off")
+		settings = append(settings, "fsync=off", "full_page_writes=off")
 	}
 	args := []string{"-D", p.dir}
 	for _, s := range settings {
@@ -274,7 +279,8 @@ func (p *postgresServer) waitReady(ctx context.Context) error {
 	for {
 		conn, err := p.connect(ctx)
 		if err == nil {
-			return conn.Close(ctx) //nolint:wrapcheck // Nothing to add.
+			_ = conn.Close(ctx)
+			return nil
 		}
 		if p.running.exited() {
 			return errors.New("it ended at once")

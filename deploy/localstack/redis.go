@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -125,14 +126,8 @@ func (n redisNode) command(program string, port int) command {
 
 // waitReady waits until this very process answers: on a port that someone else took, someone else would.
 func (n redisNode) waitReady(ctx context.Context, running *process, port int) error {
-	client := redisClient(port)
-	defer client.Close()
 	pid := "process_id:" + strconv.Itoa(running.cmd.Process.Pid) + "\r\n"
-	for {
-		info, err := client.Info(ctx, "server").Result()
-		if err == nil && strings.Contains(info, pid) {
-			return nil
-		}
+	for !listening(ctx, port) || !answersAs(ctx, port, pid) {
 		if running.exited() {
 			return errors.New("it ended at once")
 		}
@@ -140,6 +135,24 @@ func (n redisNode) waitReady(ctx context.Context, running *process, port int) er
 			return fmt.Errorf("it does not answer: %w", ctx.Err())
 		}
 	}
+	return nil
+}
+
+// listening asks by a bare connection: go-redis would log each refusal, and wait a second after it.
+func listening(ctx context.Context, port int) bool {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
+}
+
+func answersAs(ctx context.Context, port int, pid string) bool {
+	client := redisClient(port)
+	defer client.Close()
+	info, err := client.Info(ctx, "server").Result()
+	return err == nil && strings.Contains(info, pid)
 }
 
 // redisClient fails fast: its callers poll.
