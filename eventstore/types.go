@@ -9,6 +9,14 @@ import (
 	"github.com/google/uuid"
 )
 
+// Bounds of a request.
+const (
+	// MaxData is the most bytes of an event's body.
+	MaxData = 64 << 10
+	// MaxEvents is the most events of one request.
+	MaxEvents = 4096
+)
+
 // Event is one fact in the log. Its place is (Stream, Seq).
 type Event struct {
 	// Stream is the stream's id: the showing's.
@@ -33,6 +41,7 @@ type Event struct {
 
 // NewEvent is an event on its way into the log.
 type NewEvent struct {
+	// ID may be zero: Append then makes one.
 	ID     uuid.UUID
 	Entity string
 	// Prev is the guard: the append is refused unless it is the Seq of the entity's latest event.
@@ -122,8 +131,9 @@ type Request struct {
 	Checks   []Check
 	Events   []NewEvent // at most one per entity, at least one
 	Bookings []BookingChange
-	// MaxHeldSeats refuses the append when, after it, the open holds of Bookings' Address would
-	// have more seats than this over all streams; 0 for no limit.
+	// MaxHeldSeats refuses the append when, after it, the open holds of one of the held Bookings'
+	// Address would have more seats than this over all streams; 0 for no limit. Holds past their
+	// deadline don't count.
 	MaxHeldSeats int
 }
 
@@ -139,6 +149,15 @@ type Result struct {
 	Replayed *Recorded
 }
 
+// Heads is where streams end, by one look at the database.
+type Heads struct {
+	// Log is the log's id, and Now the database's clock.
+	Log string
+	Now time.Time
+	// Positions has the last event of each stream that was asked for and exists.
+	Positions map[uuid.UUID]Position
+}
+
 // Position is how far a reader has come in a stream.
 type Position struct {
 	Seq int64
@@ -152,10 +171,10 @@ var (
 	ErrNoStream = errors.New("eventstore: no such stream")
 	// ErrNotFound: no such event, booking or command.
 	ErrNotFound = errors.New("eventstore: not found")
-	// ErrUnavailable: the database can't be reached or can't write; nothing was done.
+	// ErrUnavailable: the database can't be reached or can't write, or the store has stopped; nothing was done.
 	ErrUnavailable = errors.New("eventstore: unavailable, nothing was done")
 	// ErrOutcomeUnknown: the connection was lost while the append was under way and its outcome could
-	// not be looked up. Repeating the same command is safe.
+	// not be looked up, or the caller's context ended meanwhile. Repeating the same command is safe.
 	ErrOutcomeUnknown = errors.New("eventstore: outcome unknown")
 	// ErrOverloaded: the append queue is full; nothing was done.
 	ErrOverloaded = errors.New("eventstore: append queue is full, nothing was done")
@@ -163,15 +182,17 @@ var (
 	ErrMismatch = errors.New("eventstore: key used for another command")
 	// ErrAddressLimit: MaxHeldSeats would be exceeded.
 	ErrAddressLimit = errors.New("eventstore: too many seats held by this address")
+	// ErrSchema: the database is older than this program: it has to be migrated.
+	ErrSchema = errors.New("eventstore: database schema is older than this program")
 	// ErrInvalid: the request can never pass: no event, two events for one entity, a body too large.
 	ErrInvalid = errors.New("eventstore: invalid request")
 )
 
 // GuardError refuses an append because an entity's latest event is not the one that was named.
 type GuardError struct {
-	// Present holds the latest event of each refused entity that has one.
+	// Present holds the latest event of each refused entity that has one, in the order of their Seq.
 	Present []Event
-	// Seq is the stream's head and Now the database's clock at the refusal.
+	// Seq is the stream's head, as of which Present is, and Now the database's clock at the refusal.
 	Seq int64
 	Now time.Time
 }
@@ -193,6 +214,7 @@ func (e *CheckError) Error() string {
 
 // HeldError refuses a new hold because the session has another one in the stream.
 type HeldError struct {
+	// Booking is the other hold; its deadline may have passed.
 	Booking Booking
 	// Event is the other booking's latest event.
 	Event Event
