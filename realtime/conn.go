@@ -43,7 +43,7 @@ type conn struct {
 type Client struct {
 	// Session is whose bookings the socket carries; zero for none.
 	Session uuid.UUID
-	// Address is the client's, as limits count it.
+	// Address is the client's, as limits count it; empty where it is not to be limited.
 	Address string
 	// Closed, where set, is called once when a socket that was accepted is gone.
 	Closed func()

@@ -21,21 +21,24 @@ const (
 func (h *Hub) reserve(client Client) refusal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	limit := h.cfg.MaxSocketsPerAddress
 	switch {
 	case h.state != stateRunning:
 		return refusedNotRunning
 	case h.taken >= h.cfg.MaxSockets:
 		return refusedFull
-	case limit > 0 && h.addresses[client.Address] >= limit:
+	case h.countsAddress(client) && h.addresses[client.Address] >= h.cfg.MaxSocketsPerAddress:
 		return refusedAddress
 	}
 	h.taken++
-	if limit > 0 {
+	if h.countsAddress(client) {
 		h.addresses[client.Address]++
 	}
 	h.readers.Add(1)
 	return refusedNot
+}
+
+func (h *Hub) countsAddress(client Client) bool {
+	return h.cfg.MaxSocketsPerAddress > 0 && client.Address != ""
 }
 
 // giveUp returns the place of a socket whose upgrade failed.
@@ -47,7 +50,7 @@ func (h *Hub) giveUp(client Client) {
 
 func (h *Hub) freeLocked(client Client) {
 	h.taken--
-	if h.cfg.MaxSocketsPerAddress > 0 {
+	if h.countsAddress(client) {
 		if h.addresses[client.Address]--; h.addresses[client.Address] == 0 {
 			delete(h.addresses, client.Address)
 		}
