@@ -103,6 +103,7 @@ func (r *reign) adopt(
 		h.epoch = r.Epoch
 		p := r.projection(id)
 		p.mu.Lock()
+		r.unload(p)
 		p.header = h
 		positions[id] = h.position
 		r.summarise(p)
