@@ -41,6 +41,9 @@ type Config struct {
 	Volatile bool
 	// StartTimeout bounds the start of one store, recovery after a crash included. Default: 60 s.
 	StartTimeout time.Duration
+	// Locked runs when the directory is ours and before any store starts: the place to end what else a killed
+	// run left there. Default: nothing.
+	Locked func(ctx context.Context) error
 	// Logger hears of what was recovered and restarted. Default: none.
 	Logger *slog.Logger
 }
@@ -52,6 +55,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.StartTimeout == 0 {
 		c.StartTimeout = time.Minute
+	}
+	if c.Locked == nil {
+		c.Locked = func(context.Context) error { return nil }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -136,6 +142,9 @@ func open(cfg Config) (*Stack, error) {
 }
 
 func (s *Stack) startAll(ctx context.Context) error {
+	if err := s.cfg.Locked(ctx); err != nil {
+		return err
+	}
 	for _, store := range s.stores() {
 		if !s.cfg.Services.Has(store.service) {
 			continue
