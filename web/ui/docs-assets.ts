@@ -40,7 +40,9 @@ async function fetchInto(scratch: string, outDir: string): Promise<void> {
   const args = ['pack', archive, '--prefer-offline', '--silent', '--pack-destination', scratch]
   const { stdout } = await run('npm', args)
   const packed = join(scratch, stdout.trim())
-  const hash = createHash('sha512').update(await readFile(packed)).digest('base64')
+  const hash = createHash('sha512')
+    .update(await readFile(packed))
+    .digest('base64')
   if (`sha512-${hash}` !== integrity) {
     throw new Error(`${archive}: the archive's hash is not the one pinned in docs-assets.ts`)
   }

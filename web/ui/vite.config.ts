@@ -34,7 +34,9 @@ export default defineConfig({
   },
   server: {
     // The live socket is judged by its Origin, so the proxy presents the server's own.
-    proxy: { '/api': { target: server, ws: true, changeOrigin: true, headers: { origin: server } } },
+    proxy: {
+      '/api': { target: server, ws: true, changeOrigin: true, headers: { origin: server } },
+    },
   },
   test: { include: ['src/**/*.test.ts'], environment: 'node' },
 })

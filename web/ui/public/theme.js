@@ -1,22 +1,22 @@
 // Runs before the first paint, so that nobody sees the other theme flash by. Keep the keys and
 // the rules in step with src/store/settings.ts.
-(function () {
-  var root = document.documentElement;
+;(function () {
+  var root = document.documentElement
   function read(key) {
     try {
-      return localStorage.getItem(key);
+      return localStorage.getItem(key)
     } catch (_) {
-      return null;
+      return null
     }
   }
-  var theme = read('aisle-theme');
+  var theme = read('aisle-theme')
   if (theme !== 'dark' && theme !== 'light') {
-    theme = matchMedia('(prefers-color-scheme: light)').matches ? 'light' : 'dark';
+    theme = matchMedia('(prefers-color-scheme: light)').matches ? 'light' : 'dark'
   }
-  root.dataset.theme = theme;
-  var language = read('aisle-language');
+  root.dataset.theme = theme
+  var language = read('aisle-language')
   if (language !== 'en' && language !== 'zh-CN') {
-    language = /^zh\b/i.test(navigator.language) ? 'zh-CN' : 'en';
+    language = /^zh\b/i.test(navigator.language) ? 'zh-CN' : 'en'
   }
-  root.lang = language;
-})();
+  root.lang = language
+})()
