@@ -78,20 +78,19 @@ func newSentinel(rawURL string) (redis.UniversalClient, error) {
 		return nil, err
 	}
 	options := &redis.FailoverOptions{
-		MasterName:               master,
-		SentinelAddrs:            many.addrs,
-		SentinelUsername:         many.query.Get("sentinel_username"),
-		SentinelPassword:         many.query.Get("sentinel_password"),
-		Username:                 many.username,
-		Password:                 many.password,
-		DB:                       db,
-		DialTimeout:              dialTimeout,
-		DialerRetries:            1,
-		ReadTimeout:              replyTimeout,
-		WriteTimeout:             replyTimeout,
-		ContextTimeoutEnabled:    true,
-		MaxRetries:               maxRetries,
-		MaintNotificationsConfig: quiet(),
+		MasterName:            master,
+		SentinelAddrs:         many.addrs,
+		SentinelUsername:      many.query.Get("sentinel_username"),
+		SentinelPassword:      many.query.Get("sentinel_password"),
+		Username:              many.username,
+		Password:              many.password,
+		DB:                    db,
+		DialTimeout:           dialTimeout,
+		DialerRetries:         1,
+		ReadTimeout:           replyTimeout,
+		WriteTimeout:          replyTimeout,
+		ContextTimeoutEnabled: true,
+		MaxRetries:            maxRetries,
 	}
 	if many.tls {
 		options.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}

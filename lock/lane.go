@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -10,9 +11,9 @@ import (
 )
 
 var (
-	errTooLate   = errors.New("no answer in time")
-	errQueueFull = errors.New("the queue is full")
-	errResting   = errors.New("the server does not answer, and is asked again only now and then")
+	errTooLate    = errors.New("no answer in time")
+	errQueueFull  = errors.New("the queue is full")
+	errUnanswered = errors.New("the pipeline left the call unanswered")
 )
 
 // router is the part of a Cluster client that knows which server has a key.
@@ -54,7 +55,12 @@ func (s *lanes) do(ctx context.Context, script *script, key string, args []any) 
 	case <-c.done:
 		return c.reply, c.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		err := context.Cause(ctx)
+		if errors.Is(err, errTooLate) {
+			// The pipeline that carries the call may take longer still to find out.
+			lane.breaker.report(err, time.Now())
+		}
+		return nil, err
 	}
 }
 
@@ -65,11 +71,11 @@ func (s *lanes) lane(ctx context.Context, key string) (*lane, error) {
 		return s.named(routing), nil
 	}
 	way := s.named(routing)
-	if !way.breaker.allow(time.Now()) {
-		return nil, errResting
+	if err := way.breaker.allow(time.Now()); err != nil {
+		return nil, err
 	}
 	server, err := s.router.MasterForKey(ctx, key)
-	way.breaker.report(err == nil, time.Now())
+	way.breaker.report(err, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +98,21 @@ func (s *lanes) named(addr string) *lane {
 			}
 		}
 	}
-	made := &lane{client: s.client, cfg: s.cfg, breaker: breaker{every: s.cfg.ProbeEvery}}
+	made := &lane{client: s.client, cfg: s.cfg, breaker: breaker{every: s.cfg.ProbeEvery, timeout: s.cfg.Timeout}}
 	s.byAddr[addr] = made
 	return made
+}
+
+func (s *lanes) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := 0
+	for _, lane := range s.byAddr {
+		lane.mu.Lock()
+		total += len(lane.queue)
+		lane.mu.Unlock()
+	}
+	return total
 }
 
 // call is one run of a script that a caller waits for.
@@ -137,8 +155,8 @@ func (n *lane) idle() bool {
 // submit queues a call. The goroutine that sends it belongs to the lane's queue, not to the caller,
 // and ends when the queue is empty.
 func (n *lane) submit(ctx context.Context, c *call) error {
-	if !n.breaker.allow(time.Now()) {
-		return errResting
+	if err := n.breaker.allow(time.Now()); err != nil {
+		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -187,26 +205,11 @@ func (n *lane) flush(ctx context.Context, batch []*call) {
 	if len(batch) == 0 {
 		return
 	}
-	commands := n.send(ctx, batch, false)
-	var unknown []*call
-	answered := false
-	for i, c := range batch {
-		reply, err := commands[i].Result()
-		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			unknown = append(unknown, c)
-			continue
-		}
-		answered = answered || err == nil
-		c.finish(reply, err)
-	}
+	unknown, err := n.send(ctx, batch, byName)
 	if len(unknown) > 0 {
-		for i, command := range n.send(ctx, unknown, true) {
-			reply, err := command.Result()
-			answered = answered || err == nil
-			unknown[i].finish(reply, err)
-		}
+		_, err = n.send(ctx, unknown, inFull)
 	}
-	n.breaker.report(answered, time.Now())
+	n.breaker.report(err, time.Now())
 }
 
 func dropAbandoned(batch []*call) []*call {
@@ -221,29 +224,31 @@ func dropAbandoned(batch []*call) []*call {
 	return kept
 }
 
-func (n *lane) send(ctx context.Context, batch []*call, inFull bool) []*redis.Cmd {
+// send has a batch run and finishes its calls, but those whose script the server does not know by name.
+// The error is nil when at least one call was answered.
+func (n *lane) send(ctx context.Context, batch []*call, run func(context.Context, redis.Pipeliner, *call) *redis.Cmd) (unknown []*call, err error) {
 	pipe := n.client.Pipeline()
 	commands := make([]*redis.Cmd, len(batch))
 	for i, c := range batch {
-		if inFull {
-			commands[i] = pipe.Eval(ctx, c.script.source, []string{c.key}, c.args...)
-		} else {
-			commands[i] = pipe.EvalSha(ctx, c.script.sha, []string{c.key}, c.args...)
+		commands[i] = run(ctx, pipe, c)
+	}
+	_, whole := pipe.Exec(ctx)
+	answered := false
+	for i, c := range batch {
+		reply, failed := commands[i].Result()
+		if failed == nil && reply == nil {
+			// No script answers nothing: the pipeline failed before this command.
+			failed = cmp.Or(whole, errUnanswered)
 		}
-	}
-	// Each command carries its own error, and that of the pipeline as a whole.
-	_, err := pipe.Exec(ctx)
-	if err != nil {
-		markUnsent(commands, err)
-	}
-	return commands
-}
-
-// markUnsent makes sure that a pipeline that failed as a whole leaves no command that looks answered.
-func markUnsent(commands []*redis.Cmd, err error) {
-	for _, command := range commands {
-		if command.Err() == nil && command.Val() == nil {
-			command.SetErr(err)
+		if redis.HasErrorPrefix(failed, "NOSCRIPT") {
+			unknown = append(unknown, c)
+			continue
 		}
+		answered = answered || failed == nil
+		c.finish(reply, failed)
 	}
+	if answered {
+		return unknown, nil
+	}
+	return unknown, whole
 }

@@ -160,3 +160,8 @@ func outcome(err error) string {
 		return "error"
 	}
 }
+
+// Waiting is how many calls wait for their turn to be sent, over all servers: for metrics.
+func (l *Locker) Waiting() int {
+	return l.lanes.waiting()
+}

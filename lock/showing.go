@@ -42,9 +42,7 @@ func (l *Locker) LockShowings(ctx context.Context, showings []uuid.UUID, owner u
 		err = fmt.Errorf("showing %v: %w", showing, err)
 		// The one that failed may be locked all the same when only its answer was lost. The
 		// caller's context may be what ended, and giving back must not depend on it.
-		if back := l.UnlockShowings(context.WithoutCancel(ctx), sorted[:i+1], owner, id); back != nil && !errors.Is(back, ErrNotHeld) {
-			err = errors.Join(err, back)
-		}
+		_ = l.UnlockShowings(context.WithoutCancel(ctx), sorted[:i+1], owner, id)
 		return nil, err
 	}
 	return all, nil
