@@ -45,7 +45,7 @@ type Config struct {
 
 	// HandshakeTimeout is how long the answer to the upgrade may take to write. Default 5 s.
 	HandshakeTimeout time.Duration
-	// WriteTimeout is how long a socket that takes nothing more may stay so. Default 10 s.
+	// WriteTimeout is how long a socket may take to take 16 KiB of what waits for it. Default 10 s.
 	WriteTimeout time.Duration
 	// GoodbyeTimeout is how long a closing socket has to take its last messages and hang up. Default 2 s.
 	GoodbyeTimeout time.Duration

@@ -63,6 +63,7 @@ func TestHugeFrameCloses1009(t *testing.T) {
 	c := h.raw(t)
 	c.write(masked(0x81, 1<<20, strings.Repeat("a", 64<<10)))
 	c.wantsClose(1009)
+	require.NoError(t, c.ws.Close())
 	require.Eventually(t, func() bool { return h.counts.of(h.counts.closed, "too-big") == 1 }, 5*time.Second, time.Millisecond)
 
 	absurd := h.raw(t)
@@ -215,6 +216,7 @@ func TestClientsCloseIsEchoed(t *testing.T) {
 		c := h.raw(t)
 		require.NoError(t, c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, "enough"), time.Now().Add(time.Second)))
 		c.wantsClose(code)
+		require.NoError(t, c.ws.Close())
 	}
 	require.Eventually(t, func() bool { return h.counts.of(h.counts.closed, "client") == 3 }, 5*time.Second, time.Millisecond)
 }

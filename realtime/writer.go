@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -200,14 +201,20 @@ func (c *conn) wrote() {
 	c.shard.push(turn{conn: c})
 }
 
-// writeWaiting writes until nothing waits any more, each time for no longer than WriteTimeout, and
-// for no longer than GoodbyeTimeout once the connection is closing.
+// waitingBytes is what a waiting write hands over at a time: a slow line that takes as much within
+// WriteTimeout is alive.
+const waitingBytes = 16 << 10
+
+// writeWaiting writes until nothing waits any more. It gives up when a piece takes longer than
+// WriteTimeout, or, once the connection is closing, all of it longer than GoodbyeTimeout.
 func (c *conn) writeWaiting(data []byte) {
 	for data != nil {
-		c.patience(time.Now().Add(c.hub.cfg.WriteTimeout))
-		if _, err := c.net.Write(data); err != nil {
-			c.cantWrite(err)
-			return
+		for piece := range slices.Chunk(data, waitingBytes) {
+			c.patience(time.Now().Add(c.hub.cfg.WriteTimeout))
+			if _, err := c.net.Write(piece); err != nil {
+				c.cantWrite(err)
+				return
+			}
 		}
 		data = c.nextWaiting()
 	}
