@@ -42,7 +42,7 @@ type Catalogue interface {
 	Layout(showing uuid.UUID) (catalogue.Layout, bool)
 }
 
-// Maps has the live maps, from memory; LiveMaps makes one.
+// Maps has the live maps, from memory.
 type Maps interface {
 	// Seats is a showing's map. Errors: booking.ErrNotFound; booking.ErrUnavailable when this replica has
 	// no map and can't get one.
@@ -141,7 +141,7 @@ func (s *server) limiters() (err error) {
 	if s.starts, err = newLimiter(s.cfg.Sessions, s.cfg.Now); err != nil {
 		return err
 	}
-	s.unknown, err = newLimiter(s.cfg.UnknownTokens, s.cfg.Now)
+	s.unknown, err = newLimiter(s.cfg.Sessions, s.cfg.Now)
 	return err
 }
 
@@ -166,7 +166,7 @@ func (s *server) apiRoutes() http.Handler {
 	r.MethodNotAllowed(s.methodNotAllowed)
 	r.Get("/live", s.live)
 	r.Group(func(r chi.Router) {
-		r.Use(s.limitBody, s.timeout, s.compress())
+		r.Use(s.limitBody, s.timeout)
 		s.register(r)
 	})
 	return r

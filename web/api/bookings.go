@@ -49,7 +49,7 @@ type bookingInput struct {
 }
 
 type bookingCommand struct {
-	bookingInput
+	ID string `path:"id" format:"uuid"`
 	Key
 }
 
@@ -60,13 +60,13 @@ type holdInput struct {
 }
 
 type addInput struct {
-	bookingInput
+	ID string `path:"id" format:"uuid"`
 	Key
 	Body seatsJSON
 }
 
 type giveBackInput struct {
-	bookingInput
+	ID string `path:"id" format:"uuid"`
 	Key
 	Seat string `path:"seat" example:"F7"`
 }

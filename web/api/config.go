@@ -43,10 +43,9 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Commands limits each session. Default: off.
 	Commands Limit
-	// Sessions limits the sessions that a network address starts. Default: off.
+	// Sessions limits the sessions that a network address starts and, apart from those, the tokens from
+	// there that nobody knows. Default: off.
 	Sessions Limit
-	// UnknownTokens limits the tokens from one network address that nobody knows. Default: off.
-	UnknownTokens Limit
 	// AddressKey keys the hash under which a client's network address is kept with its holds, for the limit on
 	// seats per address. Default: none, and no address is kept.
 	AddressKey []byte
@@ -91,8 +90,7 @@ func (c Config) Validate() error {
 	if c.RequestTimeout < 0 {
 		return errors.New("api: RequestTimeout must not be negative")
 	}
-	return errors.Join(
-		c.Commands.validate("Commands"), c.Sessions.validate("Sessions"), c.UnknownTokens.validate("UnknownTokens"))
+	return errors.Join(c.Commands.validate("Commands"), c.Sessions.validate("Sessions"))
 }
 
 // publicHTTPS says that browsers reach this site by https, whatever reaches this process.

@@ -144,11 +144,6 @@ func (s *server) timeout(next http.Handler) http.Handler {
 	})
 }
 
-// compress compresses what is made anew for each request; what is made once comes compressed.
-func (s *server) compress() func(http.Handler) http.Handler {
-	return middleware.Compress(5, "application/json", "application/openapi+json")
-}
-
 // acceptsGzip says whether a client takes gzip.
 func acceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {

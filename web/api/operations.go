@@ -36,12 +36,8 @@ func (s *server) register(r chi.Router) {
 	s.registerBookings()
 	s.describeLive()
 	s.tidySchemas()
-	document := s.document()
-	r.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/openapi+json")
-		w.Header().Set("Cache-Control", "no-cache")
-		_, _ = w.Write(document)
-	})
+	document := newFile("openapi.json", s.document())
+	r.Get("/openapi.json", document.write)
 }
 
 func (s *server) humaConfig() huma.Config {

@@ -65,11 +65,6 @@ type programmeInput struct {
 	To   string `query:"to" format:"date-time" doc:"The last start, exclusive. Default: no end."`
 }
 
-type programmeOutput struct {
-	Cache string `header:"Cache-Control" hidden:"true"`
-	Body  programmeJSON
-}
-
 type showingInput struct {
 	ID string `path:"id" format:"uuid"`
 }
@@ -131,7 +126,9 @@ func (s *server) registerShowings() {
 			OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"Showings"},
 		}
 	}
-	serve(s, read("list-showings", "/showings", "The programme"), []kind{kindInvalid}, s.programme)
+	programme := read("list-showings", "/showings", "The programme")
+	s.describeEncoded(&programme, reflect.TypeFor[programmeJSON]())
+	serve(s, programme, []kind{kindMalformed, kindInvalid}, s.programme)
 	serve(s, read("get-showing", "/showings/{id}", "One showing"), []kind{kindNotFound, kindInvalid}, s.showing)
 	layout := read("get-layout", "/showings/{id}/layout", "Where its seats are and what they cost")
 	s.describeEncoded(&layout, reflect.TypeFor[layoutJSON]())
@@ -158,7 +155,7 @@ func (s *server) describeEncoded(op *huma.Operation, body reflect.Type) {
 	}
 }
 
-func (s *server) programme(_ context.Context, in *programmeInput) (*programmeOutput, error) {
+func (s *server) programme(_ context.Context, in *programmeInput) (*bodyOutput, error) {
 	from, errFrom := instant(in.From, s.cfg.Now().Add(-programmeSince))
 	to, errTo := instant(in.To, time.Time{})
 	var errs []where
@@ -172,11 +169,16 @@ func (s *server) programme(_ context.Context, in *programmeInput) (*programmeOut
 		return nil, invalidRequest(errs...)
 	}
 	all := s.deps.Catalogue.List(from, to)
-	out := &programmeOutput{Cache: "no-cache", Body: programmeJSON{Showings: make([]showingJSON, len(all))}}
+	out := programmeJSON{Showings: make([]showingJSON, len(all))}
 	for i, showing := range all {
-		out.Body.Showings[i] = s.showingBody(showing)
+		out.Showings[i] = s.showingBody(showing)
 	}
-	return out, nil
+	plain, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	return encoded(etagOf(plain), "no-cache",
+		func() []byte { return plain }, func() []byte { return gzipped(plain) }), nil
 }
 
 func instant(text string, otherwise time.Time) (time.Time, error) {
