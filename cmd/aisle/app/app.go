@@ -71,6 +71,7 @@ func (a *App) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	parts.url = "http://" + public.Addr().String()
 	return a.runLayers(ctx, parts, public, private)
 }
 

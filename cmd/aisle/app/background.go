@@ -112,7 +112,7 @@ func (p *parts) led() bool {
 func (a *App) announce(ctx context.Context, p *parts) error {
 	address := a.cfg.Advertise
 	if address == "" {
-		address = "http://" + a.cfg.Listen
+		address = p.url
 	}
 	since := time.Now().UTC()
 	tick := time.NewTicker(announceEvery)

@@ -32,7 +32,7 @@ func (a *App) runFront(ctx context.Context, p *parts, public, private net.Listen
 		defer close(drained)
 		return a.drain(ctx, outward, p)
 	})
-	group.Go(func() error { return a.announceReady(ctx, p, public) })
+	group.Go(func() error { return a.announceReady(ctx, p) })
 	return group.Wait()
 }
 
@@ -61,14 +61,14 @@ func (a *App) drain(ctx context.Context, server *http.Server, p *parts) error {
 	return <-hub
 }
 
-func (a *App) announceReady(ctx context.Context, p *parts, public net.Listener) error {
+func (a *App) announceReady(ctx context.Context, p *parts) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-p.hub.Ready():
 	}
 	a.state.CompareAndSwap(ops.Starting, ops.Ready)
-	a.ready("http://" + public.Addr().String())
+	a.ready(p.url)
 	return nil
 }
 

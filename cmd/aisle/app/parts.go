@@ -32,6 +32,8 @@ type parts struct {
 	public    http.Handler
 	private   http.Handler
 	health    health
+	// url is where the public listener is.
+	url string
 }
 
 func (a *App) build(ctx context.Context, s *stores) (*parts, error) {
@@ -48,8 +50,10 @@ func (a *App) build(ctx context.Context, s *stores) (*parts, error) {
 }
 
 func (a *App) buildCatalogue(ctx context.Context, p *parts) (err error) {
-	p.catalogue, err = catalogue.Load(ctx, p.pool, catalogue.Config{Logger: a.logger})
-	return err
+	if p.catalogue, err = catalogue.New(p.pool, catalogue.Config{Logger: a.logger}); err != nil {
+		return err
+	}
+	return p.catalogue.Load(ctx)
 }
 
 func (a *App) buildMaps(_ context.Context, p *parts) (err error) {

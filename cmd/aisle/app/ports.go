@@ -18,13 +18,13 @@ import (
 // tellingLog shows this replica's own appends to its live maps before anyone else tells of them.
 type tellingLog struct {
 	*eventstore.Store
-	offer func([]eventstore.Event)
+	offer func(context.Context, []eventstore.Event)
 }
 
 func (l tellingLog) Append(ctx context.Context, r eventstore.Request) (eventstore.Result, error) {
 	result, err := l.Store.Append(ctx, r)
 	if err == nil && len(result.Events) > 0 {
-		l.offer(result.Events)
+		l.offer(ctx, result.Events)
 	}
 	return result, err
 }
