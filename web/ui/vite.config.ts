@@ -3,7 +3,7 @@ import { fileURLToPath, URL } from 'node:url'
 import tailwindcss from '@tailwindcss/vite'
 import vue from '@vitejs/plugin-vue'
 import { defineConfig, type Plugin } from 'vitest/config'
-import { docsAssets } from './docs-assets'
+import { docsAssets } from './docs-assets.ts'
 
 // The Go package embeds dist and needs one committed file in it, which emptying dist removes.
 function keepPlaceholder(): Plugin {
