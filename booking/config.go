@@ -18,8 +18,11 @@ type Config struct {
 	// LockFor is how long a seat's lock lives before the log's verdict: after a crash in between the
 	// seat is free again within it. Default 5 s; 100 ms – 1 min.
 	LockFor time.Duration
+	// DoubtFor is how long a command waits for this replica's map to agree with a lock that refuses it,
+	// before it asks the log. Default 50 ms; 1 ms – 1 s.
+	DoubtFor time.Duration
 	// InFlightWait is how long a call waits for an identical one that is under way in this process,
-	// before it gets ErrRequestInFlight. Default 2 s; up to 1 min.
+	// before it gets ErrRequestInFlight. Default 2 s; 1 ms – 1 min.
 	InFlightWait time.Duration
 	// MaxSeatsPerAddress is the most seats that the open holds of one address may have, over all
 	// showings. Default 0: no limit, and addresses aren't kept.
@@ -70,6 +73,9 @@ func (c Config) WithDefaults() Config {
 	if c.LockFor == 0 {
 		c.LockFor = 5 * time.Second
 	}
+	if c.DoubtFor == 0 {
+		c.DoubtFor = 50 * time.Millisecond
+	}
 	if c.InFlightWait == 0 {
 		c.InFlightWait = 2 * time.Second
 	}
@@ -97,7 +103,8 @@ func (c Config) Validate() error {
 		within("HoldFor", c.HoldFor, time.Millisecond, 24*time.Hour),
 		within("MaxSeats", c.MaxSeats, 1, 1000),
 		within("LockFor", c.LockFor, 100*time.Millisecond, time.Minute),
-		within("InFlightWait", c.InFlightWait, 0, time.Minute),
+		within("DoubtFor", c.DoubtFor, time.Millisecond, time.Second),
+		within("InFlightWait", c.InFlightWait, time.Millisecond, time.Minute),
 		within("MaxSeatsPerAddress", c.MaxSeatsPerAddress, 0, 1_000_000),
 	)
 }

@@ -39,11 +39,11 @@ func (s *Service) SweepExpired(ctx context.Context, showings []uuid.UUID) (int, 
 			return total, fromLog(err)
 		}
 		var ended atomic.Int64
-		group, groupCtx := errgroup.WithContext(ctx)
+		var group errgroup.Group // one that fails doesn't keep the others from being ended
 		group.SetLimit(sweepers)
 		for _, row := range due {
 			group.Go(func() error {
-				did, err := s.expire(groupCtx, row.Stream, row.ID)
+				did, err := s.expire(ctx, row.Stream, row.ID)
 				if did {
 					ended.Add(1)
 				}
@@ -61,7 +61,7 @@ func (s *Service) SweepExpired(ctx context.Context, showings []uuid.UUID) (int, 
 // expire says whether it was this call that ended the hold.
 func (s *Service) expire(ctx context.Context, showing, booking uuid.UUID) (did bool, err error) {
 	defer func(since time.Time) { s.cfg.Metrics.Command("expire", time.Since(since), err) }(time.Now())
-	p := newPicture(showing, booking, nil)
+	p := s.newPicture(showing, uuid.Nil, booking)
 	p.needsOwn = true
 	d, _, err := s.submit(ctx, p, judgeExpire)
 	if errors.Is(err, errNotDue) || errors.Is(err, errEnded) {

@@ -24,7 +24,8 @@ func (s *Service) hold(ctx context.Context, o order, showing uuid.UUID, seats []
 	if err != nil {
 		return Booking{}, err
 	}
-	p := newPicture(showing, commandID(o.Command), seats)
+	p := s.newPicture(showing, o.Session, commandID(o.Command))
+	p.wanted = seats
 	return s.take(ctx, o, p, func(p *picture) (*draft, error) { return s.judgeHold(o, show, p) })
 }
 
@@ -146,7 +147,7 @@ func (s *Service) judgeAdd(o order, show Showing, p *picture) (*draft, error) {
 // obstacle is why the wanted seats can't be had: others have some of them, or the session's own other
 // hold does. A hold that may be over is no obstacle; whether it is, the log judges.
 func (s *Service) obstacle(o order, p *picture) error {
-	taken := s.unavailable(p)
+	taken := p.unavailable()
 	for _, problem := range taken {
 		holder := p.seats[problem.Seat].Booking
 		other, ok := p.bookings[holder]
@@ -161,12 +162,12 @@ func (s *Service) obstacle(o order, p *picture) error {
 }
 
 // unavailable are the wanted seats that someone else surely has, by the picture.
-func (s *Service) unavailable(p *picture) []SeatProblem {
+func (p *picture) unavailable() []SeatProblem {
 	var taken []SeatProblem
 	for _, seat := range p.wanted {
 		fact := p.seats[seat]
 		others := fact.Booking != p.own
-		held := fact.Status == Held && others && s.clock.surelyBefore(fact.Deadline)
+		held := fact.Status == Held && others && !p.mayBeOver(fact.Deadline)
 		sold := fact.Status == Sold && others
 		if held || sold || fact.Status == Blocked {
 			taken = append(taken, SeatProblem{Seat: seat, Status: fact.Status})

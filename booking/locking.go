@@ -32,16 +32,16 @@ func (s *Service) grip(ctx context.Context, cmd Command, p *picture) (grip, erro
 	if len(seats) == 0 {
 		return g, nil
 	}
-	_, err := s.locks.Acquire(ctx, g.request)
+	err := s.acquire(ctx, p, g.request)
 	var taken *lock.TakenError
 	switch {
 	case err == nil:
 		g.has = true
 		s.cfg.Metrics.Lock(LockTaken)
 		return g, nil
-	case errors.As(err, &taken) && s.agrees(cmd, p, taken.Holders):
+	case errors.As(err, &taken) && p.agrees(taken.Holders):
 		s.cfg.Metrics.Lock(LockFinal)
-		return g, p.earlyIfRepeated(&SeatsUnavailableError{Seats: s.unavailable(p)})
+		return g, p.earlyIfRepeated(&SeatsUnavailableError{Seats: p.unavailable()})
 	case errors.As(err, &taken):
 		s.cfg.Metrics.Lock(LockDoubted)
 		g.holders = taken.Holders
@@ -56,21 +56,66 @@ func (s *Service) grip(ctx context.Context, cmd Command, p *picture) (grip, erro
 	}
 }
 
+// firstDoubt is how long the first doubt lasts; each further one lasts twice as long.
+const firstDoubt = 5 * time.Millisecond
+
+// acquire locks the seats. While the map doesn't agree with a refusal it tries again for a moment: most
+// likely whoever has the lock is just about to have the seats, and the map to show it. So the
+// losers of a rush, who all come in that moment, don't all go to the log.
+func (s *Service) acquire(ctx context.Context, p *picture, r lock.Request) error {
+	_, err := s.locks.Acquire(ctx, r)
+	var taken *lock.TakenError
+	for wait, waited := firstDoubt, time.Duration(0); waited < s.cfg.DoubtFor; wait *= 2 {
+		if !errors.As(err, &taken) || p.fromLog || p.meetsItself() || p.agrees(taken.Holders) {
+			return err
+		}
+		wait = min(wait, s.cfg.DoubtFor-waited)
+		if !pause(ctx, wait) {
+			return err
+		}
+		waited += wait
+		view, lookErr := s.maps.Look(ctx, p.showing, p.wanted, p.own)
+		if lookErr != nil {
+			return err
+		}
+		p.see(p.wanted, view)
+		_, err = s.locks.Acquire(ctx, r)
+	}
+	return err
+}
+
+// pause waits, and is false when ctx ended first.
+func pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // agrees says that the map confirms the lock's refusal for at least one seat: it is sold or blocked, or
 // the same other session holds it for a while yet. A map that names another holder is old.
-func (s *Service) agrees(cmd Command, p *picture, holders map[string]uuid.UUID) bool {
-	agreed := false
-	for _, problem := range s.unavailable(p) {
+func (p *picture) agrees(holders map[string]uuid.UUID) bool {
+	if p.meetsItself() {
+		return false
+	}
+	return slices.ContainsFunc(p.unavailable(), func(problem SeatProblem) bool {
 		fact := p.seats[problem.Seat]
 		holder, refused := holders[string(problem.Seat)]
-		if p.bookings[fact.Booking].Session == cmd.Session {
-			return false
-		}
-		if refused && (fact.Status != Held || fact.Booking == holder) {
-			agreed = true
-		}
-	}
-	return agreed
+		return refused && (fact.Status != Held || fact.Booking == holder)
+	})
+}
+
+// meetsItself says that another hold of the same session has one of the wanted seats: that is another
+// refusal, and the log's.
+func (p *picture) meetsItself() bool {
+	return slices.ContainsFunc(p.unavailable(), func(problem SeatProblem) bool {
+		other, ok := p.bookings[p.seats[problem.Seat].Booking]
+		return ok && other.State == StateHeld && other.Session == p.session
+	})
 }
 
 // earlyIfRepeated lets a refusal stand without a look into the log unless the command may be a repeated

@@ -19,7 +19,7 @@ func (s *Service) locate(ctx context.Context, session, booking uuid.UUID) (*pict
 		return nil, ErrNotFound
 	}
 	if ok {
-		p := newPicture(at.showing, booking, nil)
+		p := s.newPicture(at.showing, session, booking)
 		p.needsOwn = true
 		return p, nil
 	}
@@ -31,7 +31,7 @@ func (s *Service) locate(ctx context.Context, session, booking uuid.UUID) (*pict
 	if row.Session != session {
 		return nil, ErrNotFound
 	}
-	p := newPicture(row.Stream, booking, nil)
+	p := s.newPicture(row.Stream, session, booking)
 	p.needsOwn = true
 	return p, p.learn(event)
 }
@@ -111,6 +111,9 @@ func (s *Service) release(ctx context.Context, o order, booking uuid.UUID) (Book
 	released, err := s.change(ctx, o, booking, func(p *picture) (*draft, error) {
 		at = p.showing
 		own, err := p.ownHold(o)
+		if own.State == StateReleased && own.Session == o.Session {
+			return nil, &doneError{booking: s.show(p, p.own)}
+		}
 		if err != nil {
 			return nil, err
 		}

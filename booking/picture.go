@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -19,6 +20,10 @@ type picture struct {
 	own    uuid.UUID
 	// needsOwn says that own must exist: the command changes it.
 	needsOwn bool
+	// session is whose command it is.
+	session uuid.UUID
+	// mayBeOver says that a deadline has come, or may have.
+	mayBeOver func(deadline time.Time) bool
 
 	seats    map[Seat]seatFact
 	bookings map[uuid.UUID]bookingFact
@@ -26,12 +31,16 @@ type picture struct {
 	ending []uuid.UUID
 	// repeated says that the map may have seen this command's booking before.
 	repeated bool
+	// appended says that the log has looked at the command, and so for an earlier outcome of it.
+	appended bool
 	// fromLog says that the map is known to lag or to be missing: what is still unknown, the log is asked.
 	fromLog bool
 }
 
 type seatFact struct {
 	SeatState
+	// who is the session that held the seat, when the log told.
+	who  uuid.UUID
 	sure bool
 }
 
@@ -42,12 +51,11 @@ type bookingFact struct {
 	sure bool
 }
 
-func (f bookingFact) hasSeats() bool { return f.State == StateHeld || f.State == StateConfirmed }
-
-func newPicture(showing, own uuid.UUID, wanted []Seat) *picture {
+func (s *Service) newPicture(showing, session, own uuid.UUID) *picture {
 	return &picture{
-		showing: showing, own: own, wanted: wanted,
-		seats: map[Seat]seatFact{}, bookings: map[uuid.UUID]bookingFact{},
+		showing: showing, session: session, own: own,
+		mayBeOver: func(deadline time.Time) bool { return !s.clock.surelyBefore(deadline) },
+		seats:     map[Seat]seatFact{}, bookings: map[uuid.UUID]bookingFact{},
 	}
 }
 
@@ -91,11 +99,11 @@ func (p *picture) learn(events ...eventstore.Event) error {
 func (p *picture) learnOne(e eventstore.Event) error {
 	switch {
 	case strings.HasPrefix(e.Entity, seatPrefix):
-		seat, state, err := readSeat(e)
+		body, state, err := readSeat(e)
 		if err != nil {
 			return err
 		}
-		p.seats[seat] = seatFact{SeatState: state, sure: true}
+		p.seats[body.Seat] = seatFact{SeatState: state, who: body.Who, sure: true}
 	case strings.HasPrefix(e.Entity, bookingPrefix):
 		id, body, err := readBooking(e)
 		if err != nil {
@@ -122,7 +130,7 @@ func (p *picture) missing() (seats []Seat, bookings []uuid.UUID) {
 			seats = append(seats, seat)
 		}
 	}
-	if p.needsOwn || p.fromLog {
+	if p.needsOwn || (p.fromLog && !p.appended) {
 		needBooking(p.own)
 	}
 	for _, id := range p.ending {
@@ -130,7 +138,7 @@ func (p *picture) missing() (seats []Seat, bookings []uuid.UUID) {
 	}
 	for _, seat := range p.wanted {
 		needSeat(seat)
-		if fact := p.seats[seat]; fact.Status == Held && fact.Booking != p.own {
+		if fact := p.seats[seat]; p.needsHolder(fact) {
 			needBooking(fact.Booking)
 		}
 	}
@@ -142,6 +150,15 @@ func (p *picture) missing() (seats []Seat, bookings []uuid.UUID) {
 		}
 	}
 	return seats, bookings
+}
+
+// needsHolder says that the booking that holds a seat matters: it may be over, or be the session's own. Of
+// any other it is enough to know that it has the seat.
+func (p *picture) needsHolder(fact seatFact) bool {
+	if fact.Status != Held || fact.Booking == p.own {
+		return false
+	}
+	return !fact.sure || fact.who == p.session || p.mayBeOver(fact.Deadline)
 }
 
 // changes says whether the command may have to change the booking.

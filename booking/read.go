@@ -53,7 +53,7 @@ func (b Booking) asOfNow() Booking {
 	if b.State != StateHeld || b.Now.Before(b.ExpiresAt) {
 		return b
 	}
-	b.State, b.Seats, b.ExpiresAt = StateExpired, nil, time.Time{}
+	b.State, b.Seats, b.ExpiresAt = StateExpired, []Seat{}, time.Time{}
 	b.Total = Money{Currency: b.Total.Currency}
 	return b
 }

@@ -140,11 +140,20 @@ func (s *Service) command(ctx context.Context, name string, cmd Command, run fun
 		booking, err := run()
 		var early *earlyError
 		if errors.As(err, &early) {
-			return s.firstOutcome(ctx, cmd, early.err)
+			booking, err = s.firstOutcome(ctx, cmd, early.err)
+		}
+		var done *doneError
+		if errors.As(err, &done) {
+			return done.booking, nil
 		}
 		return booking, err
 	})
 }
+
+// doneError is no failure: the booking is already as the command would make it.
+type doneError struct{ booking Booking }
+
+func (e *doneError) Error() string { return "booking: nothing to do" }
 
 // earlyError is a refusal by a state that may have changed since the command was first carried out, and
 // without the log having looked for the command.

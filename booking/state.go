@@ -96,23 +96,23 @@ func (s *State) applyBody(e eventstore.Event) error {
 }
 
 func (s *State) applySeat(e eventstore.Event) error {
-	seat, next, err := readSeat(e)
+	body, next, err := readSeat(e)
 	if err != nil {
 		return err
 	}
-	s.Seats[seat] = next
+	s.Seats[body.Seat] = next
 	return nil
 }
 
-// readSeat is the seat as it is after its event.
-func readSeat(e eventstore.Event) (Seat, SeatState, error) {
+// readSeat is a seat's event, and the seat as it is afterwards.
+func readSeat(e eventstore.Event) (SeatStatusChanged, SeatState, error) {
 	var body SeatStatusChanged
 	if err := json.Unmarshal(e.Data, &body); err != nil {
-		return "", SeatState{}, err
+		return body, SeatState{}, err
 	}
 	seat, ok := seatOf(e.Entity)
 	if !ok || seat != body.Seat {
-		return "", SeatState{}, fmt.Errorf("entity %q is not seat %q", e.Entity, body.Seat)
+		return body, SeatState{}, fmt.Errorf("entity %q is not seat %q", e.Entity, body.Seat)
 	}
 	next := SeatState{Status: body.Current, Seq: e.Seq}
 	if body.Current == Held || body.Current == Sold {
@@ -121,7 +121,7 @@ func readSeat(e eventstore.Event) (Seat, SeatState, error) {
 	if body.Current == Held {
 		next.Deadline = e.Deadline
 	}
-	return seat, next, nil
+	return body, next, nil
 }
 
 func (s *State) applyBooking(e eventstore.Event) error {

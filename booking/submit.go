@@ -35,12 +35,10 @@ func (s *Service) submit(ctx context.Context, p *picture, judge judge) (*draft, 
 			p.forget()
 			continue
 		}
-		if err != nil && refused == 0 {
+		if err != nil {
 			return nil, eventstore.Result{}, p.early(err)
 		}
-		if err != nil {
-			return nil, eventstore.Result{}, err
-		}
+		p.appended = true
 		res, err := s.append(ctx, d)
 		if err == nil {
 			return d, res, nil
@@ -57,7 +55,7 @@ func (s *Service) submit(ctx context.Context, p *picture, judge judge) (*draft, 
 
 // early marks a refusal that the log has not been asked about, unless nothing like the command was seen.
 func (p *picture) early(err error) error {
-	if !p.needsOwn && !p.repeated {
+	if p.appended || (!p.needsOwn && !p.repeated) {
 		return err
 	}
 	return &earlyError{err: err}
