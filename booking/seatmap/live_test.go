@@ -185,6 +185,7 @@ func TestAShowingThatIsNotOnSaleYetIsAllAvailable(t *testing.T) {
 	defer m.Close()
 	require.Equal(t, int64(0), m.Snapshot().Seq)
 	require.Len(t, seatsOf(t, m.Snapshot()), 60)
+	require.ErrorIs(t, m.CatchUp(t.Context(), 1), ErrAhead)
 
 	h.openStream(t, showing)
 	h.await(t, m, 1)

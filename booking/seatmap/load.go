@@ -58,6 +58,10 @@ func (l *Live) page(ctx context.Context, showing uuid.UUID, at eventstore.Positi
 	defer cancel()
 	l.counts.reads.Add(1)
 	events, err := l.log.Read(ctx, showing, max(at.Seq-1, 0), l.cfg.Page)
+	if errors.Is(err, eventstore.ErrNoStream) {
+		// Not on sale yet, or, when it was, the log went back to before that.
+		events, err = nil, nil
+	}
 	l.logOutage.report(ctx, err)
 	if err != nil {
 		return nil, fmt.Errorf("seatmap: read %s after %d: %w", showing, at.Seq, err)
