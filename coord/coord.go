@@ -2,12 +2,29 @@ package coord
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 )
 
 // Coord is one replica's place in the house: its registration, its view of the others, its part in
 // elections. It is safe for concurrent use.
-type Coord struct{ cfg Config }
+type Coord struct {
+	cfg       Config
+	registry  *registry
+	offices   *offices
+	summaries *Summaries
+	alarm     atomic.Bool
+
+	mu      sync.Mutex
+	session *session
+	// changed is closed, and replaced, whenever session changes.
+	changed chan struct{}
+}
 
 // New makes a Coord; it never waits for etcd. The error says what is wrong with the config.
 func New(cfg Config) (*Coord, error) {
@@ -15,32 +32,69 @@ func New(cfg Config) (*Coord, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Coord{cfg: cfg}, nil
+	return &Coord{
+		cfg: cfg, registry: newRegistry(cfg), offices: newOffices(cfg), summaries: newSummaries(cfg),
+		changed: make(chan struct{}),
+	}, nil
 }
 
-// Run keeps the registration and the watches until ctx ends. Without etcd it keeps trying.
-func (c *Coord) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+// Run keeps the lease, the registration and the watches until ctx ends, then gives the lease back, so that
+// nothing of this replica stays in etcd. Without etcd it keeps trying. It runs once.
+func (c *Coord) Run(ctx context.Context) error {
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: c.cfg.Endpoints, DialTimeout: c.cfg.TTL, Logger: zap.NewNop(),
+		DialKeepAliveTime: c.cfg.TTL, DialKeepAliveTimeout: c.cfg.TTL / 2,
+	})
+	if err != nil {
+		return fmt.Errorf("coord: etcd client: %w", err)
+	}
+	defer func() { _ = client.Close() }()
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.keepSession(ctx, client) })
+	group.Go(func() error { return c.register(ctx) })
+	group.Go(func() error { return c.summaries.write(ctx, c) })
+	group.Go(func() error { return c.upkeep(ctx, client) })
+	for _, watched := range []follower{c.registry, c.offices, c.summaries} {
+		group.Go(func() error { return follow(ctx, client, watched, c.cfg) })
+	}
+	return group.Wait()
+}
 
 // Connected says whether etcd confirmed this replica's lease within its TTL.
-func (c *Coord) Connected() bool { return false }
-
-// Announce sets what the registry says of this replica. ID is Config.ID's, whatever is given.
-func (c *Coord) Announce(r Replica) {}
-
-// Replicas returns the registered replicas by id, as last seen.
-func (c *Coord) Replicas() []Replica { return nil }
-
-// ReplicasChanged returns a channel of its own for the caller, signalled (capacity 1) after every change.
-func (c *Coord) ReplicasChanged() <-chan struct{} { return nil }
-
-// Elect runs for the named office until ctx ends, and calls lead for each term won.
-func (c *Coord) Elect(ctx context.Context, name string, lead func(term context.Context, t Term) error) error {
-	<-ctx.Done()
-	return errors.New("not yet")
+func (c *Coord) Connected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session != nil && c.session.remaining() > 0
 }
 
-// Leader returns the replica that holds the named office, as last seen.
-func (c *Coord) Leader(name string) (id string, known bool) { return "", false }
+// setSession makes s the present session; nil for none.
+func (c *Coord) setSession(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session = s
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
 
-// Summaries returns the lease-bound keys of the showings.
-func (c *Coord) Summaries() *Summaries { return nil }
+// present is the present session, nil for none, and a channel that is closed when another takes its place.
+func (c *Coord) present() (*session, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session, c.changed
+}
+
+// awaitSession waits for a session that lives.
+func (c *Coord) awaitSession(ctx context.Context) (*session, error) {
+	for {
+		s, changed := c.present()
+		if s != nil {
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-changed:
+		}
+	}
+}

@@ -50,6 +50,11 @@ type Config struct {
 	// TTL is how long etcd keeps what belongs to a replica that it no longer hears of, in whole
 	// seconds. Default 5 s.
 	TTL time.Duration
+	// CompactEvery is how much of etcd's history is kept, for an etcd that doesn't compact by itself and is
+	// Aisle's alone. Default -1: history isn't touched.
+	CompactEvery time.Duration
+	// AlarmEvery is how often etcd is asked whether it is out of space. Default 1 min.
+	AlarmEvery time.Duration
 	// Logger. Default slog.Default().
 	Logger *slog.Logger
 }
@@ -61,6 +66,12 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.TTL == 0 {
 		c.TTL = 5 * time.Second
+	}
+	if c.CompactEvery == 0 {
+		c.CompactEvery = -1
+	}
+	if c.AlarmEvery == 0 {
+		c.AlarmEvery = time.Minute
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -81,12 +92,3 @@ func (c Config) Validate() error {
 	}
 	return nil
 }
-
-// Summaries are the lease-bound keys "<prefix>/showings/<id>": written by the leader, watched by all.
-type Summaries struct{}
-
-// Put sets a showing's summary.
-func (s *Summaries) Put(showing string, value Summary) {}
-
-// Get returns a showing's summary as last seen.
-func (s *Summaries) Get(showing string) (Summary, bool) { return Summary{}, false }
