@@ -32,7 +32,8 @@ func (b *badOnce) report(ctx context.Context, place string, err error) {
 	}
 	b.mu.Unlock()
 	if !seen {
-		b.logger.WarnContext(ctx, b.what, slog.String("place", place), slog.Any("error", err))
+		b.logger.WarnContext(ctx, "seatmap: makes no sense", slog.String("what", b.what),
+			slog.String("place", place), slog.Any("error", err))
 	}
 }
 

@@ -2,8 +2,8 @@ package seatmap
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
+	"strconv"
 	"testing"
 	"time"
 
@@ -169,6 +169,6 @@ func TestConfigsAreValidated(t *testing.T) {
 		ProjectorConfig{MaxStates: -1}.WithDefaults().Validate(),
 		HinterConfig{Queue: -1}.WithDefaults().Validate(),
 	} {
-		require.Error(t, err, fmt.Sprint(i))
+		require.Error(t, err, strconv.Itoa(i))
 	}
 }

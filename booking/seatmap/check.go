@@ -108,7 +108,7 @@ func (l *Live) waitGraces(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case g := <-l.graces:
-			if err := pause(ctx, time.Until(g.over)); err != nil {
+			if !pause(ctx, time.Until(g.over)) {
 				return nil
 			}
 			if g.show.graceOver() {

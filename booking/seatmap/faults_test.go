@@ -15,7 +15,7 @@ import (
 )
 
 // hearing waits until a replica hears a showing's deltas.
-func (h *house) hearing(t testing.TB, showing uuid.UUID) {
+func (h *house) hearing(t *testing.T, showing uuid.UUID) {
 	t.Helper()
 	channel := DeltaChannel(h.prefix, showing)
 	require.Eventually(t, func() bool {

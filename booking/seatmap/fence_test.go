@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -130,7 +131,8 @@ func TestWhoMayOverwriteASnapshot(t *testing.T) {
 			fields, err := h.redis.HMGet(t.Context(), SnapshotKey(h.prefix, showing), "epoch", "round", "log", "seq").Result()
 			require.NoError(t, err)
 			require.Equal(t, []any{
-				fmt.Sprint(stands.epoch), fmt.Sprint(stands.round), stands.log, fmt.Sprint(stands.seq),
+				strconv.FormatInt(stands.epoch, 10), strconv.FormatInt(stands.round, 10),
+				stands.log, strconv.FormatInt(stands.seq, 10),
 			}, fields)
 		})
 	}

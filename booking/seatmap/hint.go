@@ -109,7 +109,7 @@ func (h *Hinter) Notify(showing uuid.UUID, seq int64) {
 
 // Run publishes until ctx ends, then returns nil.
 func (h *Hinter) Run(ctx context.Context) error {
-	outage := outage{logger: h.cfg.Logger, what: "seatmap: hints can't be published"}
+	outage := outage{logger: h.cfg.Logger, what: "hints can't be published"}
 	for {
 		select {
 		case <-ctx.Done():

@@ -45,7 +45,7 @@ func newListener(
 ) *listener {
 	return &listener{
 		client: client, message: message, ready: ready,
-		outage: &outage{logger: logger, what: "seatmap: redis' channels can't be heard"},
+		outage: &outage{logger: logger, what: "redis' channels can't be heard"},
 		wake:   make(chan struct{}, 1),
 		wanted: map[string]bool{},
 	}
@@ -84,16 +84,9 @@ func (l *listener) run(ctx context.Context) error {
 	for {
 		err := l.listen(ctx)
 		l.up.Store(false)
-		if ctx.Err() != nil {
-			return nil
-		}
 		l.outage.report(ctx, err)
-		pause := time.NewTimer(listenerBackoff)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
+		if !pause(ctx, listenerBackoff) {
 			return nil
-		case <-pause.C:
 		}
 	}
 }

@@ -71,10 +71,10 @@ func NewLive(cfg LiveConfig, log Log, client redis.UniversalClient, layouts Layo
 		done:     make(chan struct{}),
 		shows:    map[uuid.UUID]*show{},
 
-		logOutage:    outage{logger: cfg.Logger, what: "seatmap: the log can't be reached"},
-		redisOutage:  outage{logger: cfg.Logger, what: "seatmap: snapshots can't be read"},
-		badSnapshots: badOnce{logger: cfg.Logger, what: "seatmap: a snapshot in redis can't be used; the log is"},
-		badMessages:  badOnce{logger: cfg.Logger, what: "seatmap: a message in redis can't be used; the log is"},
+		logOutage:    outage{logger: cfg.Logger, what: "the log can't be reached"},
+		redisOutage:  outage{logger: cfg.Logger, what: "snapshots can't be read"},
+		badSnapshots: badOnce{logger: cfg.Logger, what: "a snapshot in redis can't be used; the log is"},
+		badMessages:  badOnce{logger: cfg.Logger, what: "a message in redis can't be used; the log is"},
 	}
 	if client != nil {
 		l.listener = newListener(client, cfg.Logger, l.message, func(string) { l.check() })

@@ -1,12 +1,16 @@
 package seatmap
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -26,81 +30,84 @@ type viewer struct {
 	snapshots int
 }
 
-func view(t *testing.T, l *Live, showing uuid.UUID) *viewer {
-	t.Helper()
-	m, err := l.Open(t.Context(), showing)
-	require.NoError(t, err)
-	v := &viewer{m: m, steps: map[int64]map[string]string{}}
-	v.start(t)
-	return v
-}
-
-func (v *viewer) start(t *testing.T) {
-	t.Helper()
-	s := v.m.Snapshot()
-	v.log, v.seq, v.seen = s.Log, s.Seq, seatsOf(t, s)
-	v.snapshots++
-	v.note()
-}
-
-func (v *viewer) note() {
-	shown := make(map[string]string, len(v.seen))
-	for seat, status := range v.seen {
-		shown[seat] = status
+func view(ctx context.Context, l *Live, showing uuid.UUID) (*viewer, error) {
+	m, err := l.Open(ctx, showing)
+	if err != nil {
+		return nil, err
 	}
-	v.steps[v.seq] = shown
+	v := &viewer{m: m, steps: map[int64]map[string]string{}}
+	return v, v.start()
+}
+
+func (v *viewer) start() error {
+	s := v.m.Snapshot()
+	v.log, v.seq, v.seen = s.Log, s.Seq, map[string]string{}
+	v.snapshots++
+	err := json.Unmarshal(s.Seats, &v.seen)
+	v.steps[v.seq] = maps.Clone(v.seen)
+	return err
 }
 
 // follow applies deltas until it has come to seq.
-func (v *viewer) follow(t *testing.T, seq int64) {
-	t.Helper()
-	limit := time.After(patience)
+func (v *viewer) follow(ctx context.Context, seq int64) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	for v.seq < seq {
 		select {
 		case <-v.m.Changes():
-		case <-limit:
-			t.Errorf("viewer stands at %d and not at %d", v.seq, seq)
-			return
+		case <-ctx.Done():
+			return fmt.Errorf("viewer stands at %d and not at %d", v.seq, seq)
 		}
 		d, ok := v.m.Since(v.log, v.seq)
 		if !ok {
-			v.start(t)
+			if err := v.start(); err != nil {
+				return err
+			}
 			continue
 		}
-		if !assert.Equal(t, v.seq, d.Prev) {
-			return
+		if d.Prev != v.seq {
+			return fmt.Errorf("a delta from %d came at %d", d.Prev, v.seq)
 		}
 		for seat, status := range d.Seats {
 			v.seen[string(seat)] = string(status)
 		}
 		v.seq = d.Seq
-		v.note()
+		v.steps[v.seq] = maps.Clone(v.seen)
 	}
+	return nil
 }
 
 // rush appends holds and releases of random seats from several sides at once, calls step after each,
-// and returns the head.
-func (h *house) rush(t *testing.T, showing uuid.UUID, sides, each int, step func()) int64 {
-	t.Helper()
-	var group errgroup.Group
+// and is done when all are.
+func (h *house) rush(ctx context.Context, showing uuid.UUID, sides, each int, step func()) error {
+	group, ctx := errgroup.WithContext(ctx)
 	for range sides {
 		group.Go(func() error {
 			for range each {
-				id := uuid.New()
-				first := rand.IntN(len(h.codes) - 2) //nolint:gosec // which seats doesn't matter
-				seats := h.codes[first : first+2]
-				if _, err := h.append(t, showing, hold(id, seats...)); err == nil {
-					_, _ = h.append(t, showing, release(id, seats...))
+				if err := h.comeAndGo(ctx, showing); err != nil {
+					return err
 				}
 				step()
 			}
 			return nil
 		})
 	}
-	require.NoError(t, group.Wait())
-	heads, err := h.store.Heads(t.Context(), []uuid.UUID{showing})
-	require.NoError(t, err)
-	return heads.Positions[showing].Seq
+	return group.Wait()
+}
+
+// comeAndGo holds two seats and gives them back, unless someone else changes them meanwhile.
+func (h *house) comeAndGo(ctx context.Context, showing uuid.UUID) error {
+	id := uuid.New()
+	first := rand.IntN(len(h.codes) - 2)
+	seats := h.codes[first : first+2]
+	_, err := h.append(ctx, showing, hold(id, seats...))
+	if err == nil {
+		_, err = h.append(ctx, showing, release(id, seats...))
+	}
+	if guard := (*eventstore.GuardError)(nil); errors.As(err, &guard) {
+		return nil
+	}
+	return err
 }
 
 // Opening a map races with changes: snapshot and deltas together miss nothing and repeat nothing.
@@ -114,24 +121,27 @@ func TestManyOpenersSeeExactlyTheLogWhileItGrows(t *testing.T) {
 	const openers, sides, each = 24, 4, 60
 	viewers := make([]*viewer, openers)
 	steps := make(chan struct{}, sides*each)
-	heads := make(chan int64, 1)
-	go func() { heads <- h.rush(t, showing, sides, each, func() { steps <- struct{}{} }) }()
-	var group errgroup.Group
+	var sales, looks errgroup.Group
+	sales.Go(func() error {
+		return h.rush(t.Context(), showing, sides, each, func() { steps <- struct{}{} })
+	})
 	for i := range openers {
 		for range sides * each / openers {
-			<-steps
+			take(t, steps)
 		}
-		group.Go(func() error {
-			viewers[i] = view(t, replicas[i%len(replicas)], showing)
-			return nil
+		looks.Go(func() (err error) {
+			viewers[i], err = view(t.Context(), replicas[i%len(replicas)], showing)
+			return err
 		})
 	}
-	require.NoError(t, group.Wait())
-	head := <-heads
+	require.NoError(t, errors.Join(looks.Wait(), sales.Wait()))
+	heads, err := h.store.Heads(t.Context(), []uuid.UUID{showing})
+	require.NoError(t, err)
+	head := heads.Positions[showing].Seq
 	for _, v := range viewers {
-		group.Go(func() error { v.follow(t, head); return nil })
+		looks.Go(func() error { return v.follow(t.Context(), head) })
 	}
-	require.NoError(t, group.Wait())
+	require.NoError(t, looks.Wait())
 
 	events := h.history(t, showing)
 	for _, v := range viewers {
@@ -165,7 +175,7 @@ func TestSnapshotHasEverySeatInTheLayoutsOrder(t *testing.T) {
 	require.Equal(t, `{"A1":"available","A2":"held","B1":"available"}`, string(after.Seats)) //nolint:testifylint // the order counts
 	require.NotEqual(t, before.ETag, after.ETag)
 	require.Equal(t, `"`+after.Log+`-3"`, after.ETag)
-	require.Equal(t, `{"showing":"`+showing.String()+`","log":"`+after.Log+`","seq":3,"stale":false,`+ //nolint:testifylint // as above
+	require.Equal(t, `{"showing":"`+showing.String()+`","log":"`+after.Log+`","seq":3,"stale":false,`+
 		`"seats":{"A1":"available","A2":"held","B1":"available"}}`, string(after.JSON()))
 	require.Equal(t, string(after.JSON()), string(gunzip(t, after.Gzip())))
 	require.Same(t, &after.JSON()[0], &m.Snapshot().JSON()[0], "encoded once")

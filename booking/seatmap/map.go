@@ -52,8 +52,8 @@ func (m *Map) CatchUp(ctx context.Context, seq int64) error {
 		if run.err == nil {
 			return ErrAhead
 		}
-		if err := pause(ctx, catchUpPause); err != nil {
-			return err
+		if !pause(ctx, catchUpPause) {
+			return ctx.Err()
 		}
 	}
 }
@@ -63,14 +63,14 @@ func (m *Map) Close() {
 	m.closing.Do(func() { m.show.leave(m, time.Now()) })
 }
 
-// pause waits, or returns the error of a context that ends earlier.
-func pause(ctx context.Context, d time.Duration) error {
+// pause waits; false when the context ended first.
+func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return false
 	case <-timer.C:
-		return nil
+		return true
 	}
 }

@@ -27,8 +27,8 @@ func (o *outage) report(ctx context.Context, err error) {
 	o.mu.Unlock()
 	switch {
 	case err != nil && !was:
-		o.logger.WarnContext(ctx, o.what, slog.Any("error", err))
+		o.logger.WarnContext(ctx, "seatmap: out of order", slog.String("what", o.what), slog.Any("error", err))
 	case err == nil && was:
-		o.logger.InfoContext(ctx, o.what+": over")
+		o.logger.InfoContext(ctx, "seatmap: in order again", slog.String("what", o.what))
 	}
 }

@@ -49,7 +49,7 @@ func NewProjector(
 	}
 	return &Projector{
 		cfg: cfg, log: log, redis: client, layouts: layouts,
-		bad: &badOnce{logger: cfg.Logger, what: "seatmap: a snapshot or event can't be used"},
+		bad: &badOnce{logger: cfg.Logger, what: "a snapshot or event can't be used"},
 	}, nil
 }
 

@@ -43,7 +43,7 @@ func newReign(p *Projector, term Term) *reign {
 		Projector: p, Term: term,
 		scripts:     newScripts(p.redis, p.cfg.Prefix),
 		superseded:  make(chan struct{}),
-		outage:      outage{logger: p.cfg.Logger, what: "seatmap: snapshots can't be written"},
+		outage:      outage{logger: p.cfg.Logger, what: "snapshots can't be written"},
 		projections: map[uuid.UUID]*projection{},
 	}
 	r.down.Store(p.redis == nil)

@@ -175,7 +175,8 @@ func (r *reign) mend(ctx context.Context, asked refreshRequest, answer string) e
 	case answerAhead:
 		// An earlier term may have written what this one has yet to read. If it is still so the next
 		// time, it isn't in the log.
-		if p.ahead++; p.ahead < 2 {
+		p.ahead++
+		if p.ahead < 2 {
 			return nil
 		}
 		r.nextRound()
@@ -218,14 +219,14 @@ func (r *reign) prune(ctx context.Context) {
 
 // sweep expires holds: every SweepEvery, and when the next one that is known runs out.
 func (r *reign) sweep(ctx context.Context) error {
-	trouble := outage{logger: r.cfg.Logger, what: "seatmap: holds can't be swept"}
+	trouble := outage{logger: r.cfg.Logger, what: "holds can't be swept"}
 	for {
 		now := time.Now()
 		wait := r.cfg.SweepEvery
 		if next := r.nextDeadline(now); !next.IsZero() {
 			wait = min(wait, next.Sub(now))
 		}
-		if err := pause(ctx, wait); err != nil {
+		if !pause(ctx, wait) {
 			return nil
 		}
 		for {
