@@ -10,7 +10,8 @@ import (
 // batch is the arguments of append_batch: one slice a parameter, in the order of the function's
 // declaration. What each means is said there.
 type batch struct {
-	rounds int
+	rounds  int32
+	limited bool
 
 	round   []int32
 	stream  [][16]byte
@@ -38,6 +39,7 @@ type batch struct {
 
 	bookingRequest  []int32
 	bookingPlace    []int32
+	bookingNew      []bool
 	bookingID       [][16]byte
 	bookingSession  [][16]byte
 	bookingHeld     []bool
@@ -72,6 +74,7 @@ func (b *batch) addRequest(r *Request) {
 	b.from = append(b.from, instant(from))
 	b.before = append(b.before, instant(before))
 	b.maxHeld = append(b.maxHeld, int32(r.MaxHeldSeats)) //nolint:gosec // checked by normalize
+	b.limited = b.limited || r.MaxHeldSeats > 0
 
 	request := int32(len(b.stream)) //nolint:gosec // at most MaxBatch
 	for i := range r.Events {
@@ -96,28 +99,29 @@ func (b *batch) addEvent(request, at int32, e *NewEvent) {
 
 func (b *batch) addBooking(request int32, r *Request, c *BookingChange) {
 	at := place(r.Events, c.Entity)
-	deadline := r.Events[at].Deadline
+	e := &r.Events[at]
 	b.bookingRequest = append(b.bookingRequest, request)
 	b.bookingPlace = append(b.bookingPlace, int32(at)) //nolint:gosec // at most MaxEvents
+	b.bookingNew = append(b.bookingNew, e.Prev == 0)
 	b.bookingID = append(b.bookingID, c.ID)
 	b.bookingSession = append(b.bookingSession, c.Session)
 	b.bookingHeld = append(b.bookingHeld, c.Held)
 	b.bookingState = append(b.bookingState, c.State)
 	b.bookingSeats = append(b.bookingSeats, int32(c.Seats)) //nolint:gosec // checked by normalize
 	b.bookingAddress = append(b.bookingAddress, c.Address)
-	b.bookingDeadline = append(b.bookingDeadline, instant(deadline.At))
-	b.bookingSpan = append(b.bookingSpan, span(deadline.In))
+	b.bookingDeadline = append(b.bookingDeadline, instant(e.Deadline.At))
+	b.bookingSpan = append(b.bookingSpan, span(e.Deadline.In))
 }
 
 // args are the parameters of queries/append.sql.
 func (b *batch) args() []any {
 	return []any{
-		b.round, b.stream, b.events, b.last, b.session, b.key, b.route, b.body, b.booking, b.status,
+		b.rounds, b.limited, b.round, b.stream, b.events, b.last, b.session, b.key, b.route, b.body, b.booking, b.status,
 		b.from, b.before, b.maxHeld,
 		b.eventRequest, b.eventPlace, b.eventID, b.eventEntity, b.eventPrev, b.eventType, b.eventData,
 		b.eventDeadline, b.eventSpan,
-		b.bookingRequest, b.bookingPlace, b.bookingID, b.bookingSession, b.bookingHeld, b.bookingState,
-		b.bookingSeats, b.bookingAddress, b.bookingDeadline, b.bookingSpan,
+		b.bookingRequest, b.bookingPlace, b.bookingNew, b.bookingID, b.bookingSession, b.bookingHeld,
+		b.bookingState, b.bookingSeats, b.bookingAddress, b.bookingDeadline, b.bookingSpan,
 	}
 }
 
@@ -131,7 +135,7 @@ func span(d time.Duration) pgtype.Interval {
 
 // plan gives each request its round: the first in which nothing that it shares with an earlier request
 // is still undecided. Requests of one round share nothing, so that append_batch can judge them together.
-func plan(requests []Request) (rounds []int32, last int) {
+func plan(requests []Request) (rounds []int32, last int32) {
 	decided := make(map[any]int32) // thing → the last round that may change it
 	rounds = make([]int32, len(requests))
 	for i := range requests {
@@ -144,7 +148,7 @@ func plan(requests []Request) (rounds []int32, last int) {
 			decided[thing] = round
 		}
 		rounds[i] = round
-		last = max(last, int(round))
+		last = max(last, round)
 	}
 	return rounds, last
 }

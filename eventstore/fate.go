@@ -28,14 +28,16 @@ const (
 	fateLost
 )
 
-// unsentError wraps a failure before anything was sent.
+// unsentError wraps a failure before anything was sent, such as that to get a connection in time.
 type unsentError struct{ err error }
 
 func (e *unsentError) Error() string { return e.err.Error() }
 func (e *unsentError) Unwrap() error { return e.err }
 
 func fateOf(err error) fate {
-	if _, unsent := errors.AsType[*unsentError](err); unsent || pgconn.SafeToRetry(err) {
+	_, unsent := errors.AsType[*unsentError](err)
+	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
+	if unsent || unconnected || pgconn.SafeToRetry(err) {
 		return fateUnsent
 	}
 	pgErr, answered := errors.AsType[*pgconn.PgError](err)

@@ -79,7 +79,7 @@ func (l *lane) flush(ctx context.Context, taken []*pending) {
 // database refused as a whole is judged once more, one by one.
 func (l *lane) answer(ctx context.Context, requests []Request, again bool) ([]answer, FlushStats) {
 	b := newBatch(requests)
-	stats := FlushStats{Rounds: b.rounds}
+	stats := FlushStats{Rounds: int(b.rounds)}
 	verdicts, err := l.store.judge(ctx, b)
 	if err == nil {
 		return conclude(requests, verdicts, &stats), stats

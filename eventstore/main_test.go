@@ -18,7 +18,10 @@ import (
 	"github.com/aislehq/aisle/eventstore"
 )
 
-func TestMain(m *testing.M) { os.Exit(stacktest.Main(m, localstack.Postgres)) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // many tests are about failures
+	os.Exit(stacktest.Main(m, localstack.Postgres))
+}
 
 // fixture is a migrated schema with a running store on it.
 type fixture struct {
@@ -39,7 +42,6 @@ func newStore(t testing.TB, cfg eventstore.Config) fixture {
 // openStore runs a store that connects by storeURL; the fixture's own pool connects by url.
 func openStore(t testing.TB, url, storeURL string, cfg eventstore.Config) fixture {
 	t.Helper()
-	cfg.Logger = slog.New(slog.DiscardHandler)
 	pool := newPool(t, storeURL, eventstore.PoolConfig{MaxConns: 8})
 	s, err := eventstore.Open(t.Context(), pool, cfg)
 	require.NoError(t, err)

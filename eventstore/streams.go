@@ -19,8 +19,7 @@ func (s *Store) OpenStream(ctx context.Context, stream uuid.UUID, first NewEvent
 		return err
 	}
 	e := req.Events[0]
-	_, err = s.pool.Exec(ctx, openStreamSQL, stream, e.ID, e.Entity, e.Type, string(e.Data))
-	if err != nil {
+	if _, err = s.write(ctx, openStreamSQL, stream, e.ID, e.Entity, e.Type, string(e.Data)); err != nil {
 		return writeError("open stream", err)
 	}
 	return nil
@@ -29,12 +28,23 @@ func (s *Store) OpenStream(ctx context.Context, stream uuid.UUID, first NewEvent
 // CloseStream takes a stream off the list that followers follow. Its events stay, and a later append
 // opens it again. Errors: ErrNoStream, ErrUnavailable, ErrOutcomeUnknown.
 func (s *Store) CloseStream(ctx context.Context, stream uuid.UUID) error {
-	var exists bool
-	if err := s.pool.QueryRow(ctx, closeStreamSQL, stream).Scan(&exists); err != nil {
+	exists, err := s.write(ctx, closeStreamSQL, stream)
+	if err != nil {
 		return writeError("close stream", err)
 	}
 	if !exists {
 		return fmt.Errorf("%w: %s", ErrNoStream, stream)
 	}
 	return nil
+}
+
+// write calls a function that changes the database and says whether there was something to change.
+func (s *Store) write(ctx context.Context, sql string, args ...any) (changed bool, err error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return false, &unsentError{err}
+	}
+	defer conn.Release()
+	err = conn.QueryRow(ctx, sql, args...).Scan(&changed)
+	return changed, err
 }

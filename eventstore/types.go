@@ -113,7 +113,8 @@ type Booking struct {
 }
 
 // BookingChange is a row of the booking index on its way in. Deadline and Seq are those of the
-// request's event with the given Entity.
+// request's event with the given Entity, the booking's own. The first of that entity's events (Prev 0) makes the
+// row; later ones change it, and then ID and Session must be those of the row.
 type BookingChange struct {
 	ID      uuid.UUID
 	Session uuid.UUID

@@ -12,6 +12,7 @@
 -- arrival order, each request seeing those that passed before it.
 --
 -- Arguments (arrays; r_ one element a request, e_ an event, b_ a changed booking):
+--   rounds, limited          the last round; whether any request has r_max_held
 --   r_round                  1, 2, 3 …
 --   r_stream, r_events, r_last   the stream, how many events, and the last one's id
 --   r_session, r_key, r_route, r_body, r_booking, r_status   the command; key '' for none
@@ -20,6 +21,7 @@
 --   e_request, e_place       the request's index from 1, and the event's place in it from 0
 --   e_id, e_entity, e_prev, e_type, e_data, e_deadline, e_span   the event; deadline or span or neither
 --   b_request, b_place       the request's index, and the place of the event that gives seq and deadline
+--   b_new                    whether that event is the booking's first
 --   b_id, b_session, b_held, b_state, b_seats, b_address, b_deadline, b_span   the index row
 --
 -- Result, in the order of the requests:
@@ -36,6 +38,8 @@
 --   4 … and write those that passed: events, heads, booking index, commands
 --   5 return the verdicts, with what the refused need to know
 CREATE OR REPLACE FUNCTION append_batch(
+    rounds     integer,
+    limited    boolean,
     r_round    integer[],
     r_stream   uuid[],
     r_events   integer[],
@@ -60,6 +64,7 @@ CREATE OR REPLACE FUNCTION append_batch(
     e_span     interval[],
     b_request  integer[],
     b_place    integer[],
+    b_new      boolean[],
     b_id       uuid[],
     b_session  uuid[],
     b_held     boolean[],
@@ -82,8 +87,6 @@ DECLARE
     judged_at timestamptz;
     verdicts  "char"[]  := array_fill(''::"char", ARRAY[cardinality(r_round)]);
     firsts    bigint[]  := array_fill(0::bigint, ARRAY[cardinality(r_round)]);
-    rounds    integer   := (SELECT max(n) FROM unnest(r_round) AS n);
-    limited   boolean   := EXISTS (SELECT FROM unnest(r_max_held) AS n WHERE n > 0);
     guarded   integer[];
     holding   integer[];
     crowded   integer[] := '{}';
@@ -180,7 +183,8 @@ BEGIN
             ) AS j
         ) AS judged;
 
-        -- 4. Nothing below runs into a constraint: step 3 saw to it, under the locks of step 1.
+        -- 4. Nothing below runs into a constraint, unless a booking's id is another's: step 3 saw to it,
+        -- under the locks of step 1.
         INSERT INTO events (stream, seq, id, entity, prev, type, data, deadline, at)
         SELECT r_stream[e.request], firsts[e.request] + e.place, e.id, e.entity, e.prev, e.type,
                e.data::json, coalesce(e.deadline, judged_at + e.span), judged_at
@@ -198,22 +202,29 @@ BEGIN
         ) AS written
         WHERE s.id = written.stream;
 
-        -- Ended holds first, so that a session's next one finds the place free.
-        INSERT INTO bookings AS old (id, stream, session, held, state, seats, address, deadline, seq, changed)
+        -- Changed bookings first: a session's next hold may take the place of the one that ends here.
+        UPDATE bookings old
+        SET held = b.held, state = b.state, seats = b.seats, address = b.address,
+            deadline = CASE WHEN b.held THEN coalesce(b.deadline, judged_at + b.span) END,
+            seq = firsts[b.request] + b.place, changed = judged_at
+        FROM unnest(b_request, b_place, b_new, b_id, b_session, b_held, b_state, b_seats, b_address, b_deadline, b_span)
+            AS b (request, place, new, id, session, held, state, seats, address, deadline, span)
+        WHERE r_round[b.request] = turn AND verdicts[b.request] = 'p' AND NOT b.new
+        AND old.id = b.id AND old.stream = r_stream[b.request] AND old.session = b.session;
+        GET DIAGNOSTICS indexed = ROW_COUNT;
+
+        INSERT INTO bookings (id, stream, session, held, state, seats, address, deadline, seq, changed)
         SELECT b.id, r_stream[b.request], b.session, b.held, b.state, b.seats, b.address,
                CASE WHEN b.held THEN coalesce(b.deadline, judged_at + b.span) END,
                firsts[b.request] + b.place, judged_at
-        FROM unnest(b_request, b_place, b_id, b_session, b_held, b_state, b_seats, b_address, b_deadline, b_span)
-            AS b (request, place, id, session, held, state, seats, address, deadline, span)
-        WHERE r_round[b.request] = turn AND verdicts[b.request] = 'p'
-        ORDER BY b.held
-        ON CONFLICT (id) DO UPDATE
-            SET held = excluded.held, state = excluded.state, seats = excluded.seats, address = excluded.address,
-                deadline = excluded.deadline, seq = excluded.seq, changed = excluded.changed
-            WHERE old.stream = excluded.stream AND old.session = excluded.session;
-        GET DIAGNOSTICS indexed = ROW_COUNT;
-        IF indexed <> (SELECT count(*) FROM unnest(b_request) AS n WHERE r_round[n] = turn AND verdicts[n] = 'p') THEN
-            RAISE EXCEPTION 'a booking belongs to another stream or session' USING ERRCODE = 'check_violation';
+        FROM unnest(b_request, b_place, b_new, b_id, b_session, b_held, b_state, b_seats, b_address, b_deadline, b_span)
+            AS b (request, place, new, id, session, held, state, seats, address, deadline, span)
+        WHERE r_round[b.request] = turn AND verdicts[b.request] = 'p' AND b.new;
+
+        -- A change must have found its row. (A new booking whose id is taken is a unique violation.)
+        IF indexed <> (SELECT count(*) FROM unnest(b_request, b_new) AS b (request, new)
+                       WHERE r_round[b.request] = turn AND verdicts[b.request] = 'p' AND NOT b.new) THEN
+            RAISE EXCEPTION 'no such booking in this stream and session' USING ERRCODE = 'check_violation';
         END IF;
 
         INSERT INTO commands (session, key, route, body, booking, status, stream, seq, at)
