@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"bufio"
 	"io"
 	"net"
 	"sync"
@@ -11,8 +12,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// conn is one socket. Its reader is the one goroutine it keeps; it ends when the reader ends. It is
-// written to by whoever holds its turn (see send), which is a shard's writer or, while the socket
+// conn is one socket. Its reader (see await) is the one goroutine it keeps, and it ends when the
+// reader ends. It is written to by whoever holds its turn (see send), which is a shard's writer or, while the socket
 // takes nothing, a goroutine that waits for it.
 type conn struct {
 	hub    *Hub
@@ -20,6 +21,8 @@ type conn struct {
 	net    net.Conn
 	wire   *wire
 	ws     *websocket.Conn
+	// buffer is what ws reads from; the reader waits only where it is empty.
+	buffer *bufio.Reader
 	// raw is for writes that don't wait; nil where the connection offers none (TLS in process).
 	raw   syscall.RawConn
 	shard *shard
@@ -49,9 +52,10 @@ type Client struct {
 	Closed func()
 }
 
-func newConn(h *Hub, client Client, ws *websocket.Conn, w *wire, s *shard) *conn {
+func newConn(h *Hub, client Client, ws *websocket.Conn, hijacked *hijacker, s *shard) *conn {
+	w := hijacked.wire
 	c := &conn{
-		hub: h, client: client, net: w.Conn, wire: w, ws: ws, shard: s,
+		hub: h, client: client, net: w.Conn, wire: w, ws: ws, buffer: hijacked.buffer, shard: s,
 		rate: newRate(h.cfg.MessagesPerSecond, time.Now()),
 	}
 	c.queue = c.first[:0]
@@ -68,10 +72,9 @@ func newConn(h *Hub, client Client, ws *websocket.Conn, w *wire, s *shard) *conn
 	return c
 }
 
-// run reads until the connection's end, which it then makes of it.
-func (c *conn) run() {
+// part ends the connection, as its reader's last act.
+func (c *conn) part(end ending) {
 	defer c.hub.release(c)
-	end := c.read()
 	c.leaveRooms()
 	c.close(end)
 	c.linger()

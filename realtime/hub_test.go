@@ -223,7 +223,7 @@ func (h *house) rawWith(t *testing.T, dialer *websocket.Dialer, header ...string
 	require.NoError(t, err)
 	_ = resp.Body.Close()
 	t.Cleanup(func() { _ = ws.Close() })
-	require.NoError(t, ws.SetReadDeadline(time.Now().Add(20*time.Second)))
+	require.NoError(t, ws.SetReadDeadline(time.Now().Add(time.Minute)))
 	return raw{t: t, ws: ws}
 }
 

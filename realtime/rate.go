@@ -18,7 +18,7 @@ func newRate(perSecond int, now time.Time) rate {
 
 // allow counts one message and says whether it is within the rate.
 func (r *rate) allow(now time.Time) bool {
-	//nolint:gosec // The count wraps round after 49 days; differences stay right across that.
+	//nolint:gosec // The count wraps round after 49 days; differences stay right across that, and no socket is silent for that long.
 	ms := uint32(now.Sub(r.began).Milliseconds())
 	oldest := r.at[r.next]
 	r.at[r.next] = ms

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,33 +13,72 @@ import (
 )
 
 // readBufferSize is small: every socket keeps one, and messages are short. What is longer goes
-// past it.
-const readBufferSize = 256
+// past it. Gorilla takes no buffer of ours below 257 bytes.
+const readBufferSize = 288
 
 var errTooFast = errors.New("realtime: too many messages a second")
 
-// read takes the client's messages until the first error, and says how to end the connection.
-func (c *conn) read() ending {
-	for c.alive(time.Now()) {
-		kind, message, err := c.ws.NextReader()
-		if err != nil {
-			return endOf(err)
-		}
-		if !c.rate.allow(time.Now()) {
-			return endOf(errTooFast)
-		}
-		if kind != websocket.TextMessage {
-			return badEnd("only text messages are understood")
-		}
-		if err := c.take(message); err != nil {
-			return endOf(err)
-		}
-		c.wire.next()
+// A socket's reader is one goroutine at any time, but not the same one: await waits for the client,
+// which is what sockets mostly do, and needs the smallest stack there is; listen does the rest on a
+// stack that is given back when the client is silent again. Each starts the other as its last act.
+
+// await waits until there is something to read, or an end.
+func (c *conn) await() {
+	if c.raw != nil {
+		_ = c.raw.Read(peek) // Whatever it is, reading says it again.
 	}
-	return brokenEnd() // Someone else has said goodbye already.
+	go c.listen()
 }
 
-// take reads one message and does what it says. Its buffer goes back to the pool with it, so that
+// peek says whether a read would not wait.
+func peek(fd uintptr) bool {
+	var one [1]byte
+	for {
+		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK) //nolint:gosec // A descriptor is a small number.
+		if !errors.Is(err, syscall.EINTR) {
+			return !errors.Is(err, syscall.EAGAIN)
+		}
+	}
+}
+
+// listen takes messages until none waits, or to the connection's end.
+func (c *conn) listen() {
+	for {
+		if err := c.message(); err != nil {
+			c.part(endOf(err))
+			return
+		}
+		if !c.alive(time.Now()) {
+			c.part(brokenEnd()) // Someone else has said goodbye already.
+			return
+		}
+		if c.buffer.Buffered() == 0 && c.raw != nil {
+			go c.await()
+			return
+		}
+	}
+}
+
+// message reads one message and does what it says.
+func (c *conn) message() error {
+	kind, message, err := c.ws.NextReader()
+	if err != nil {
+		return err
+	}
+	if !c.rate.allow(time.Now()) {
+		return errTooFast
+	}
+	if kind != websocket.TextMessage {
+		return badMessage("only text messages are understood")
+	}
+	if err := c.take(message); err != nil {
+		return err
+	}
+	c.wire.next()
+	return nil
+}
+
+// take reads a message's text and does what it says. Its buffer goes back to the pool with it, so that
 // an idle socket holds none.
 func (c *conn) take(message io.Reader) error {
 	buf, ok := c.hub.buffers.Get().(*bytes.Buffer)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gorilla/websocket"
 )
@@ -50,9 +51,10 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, client Client) {
 		h.cfg.Metrics.Refused("handshake")
 		return // Upgrade has answered, or there is nobody left to answer.
 	}
-	c := newConn(h, client, ws, hijacked.wire, h.pickShard())
+	c := newConn(h, client, ws, hijacked, h.pickShard())
 	h.admit(c)
-	go c.run()
+	c.alive(time.Now())
+	go c.await()
 }
 
 // mayAsk answers requests that no state of the hub could make good.
@@ -95,7 +97,6 @@ func (h *Hub) refuse(w http.ResponseWriter, reason string, p problem) {
 func (h *Hub) newUpgrader() websocket.Upgrader {
 	return websocket.Upgrader{
 		HandshakeTimeout: h.cfg.HandshakeTimeout,
-		ReadBufferSize:   readBufferSize,
 		WriteBufferPool:  &sync.Pool{},
 		Subprotocols:     []string{Subprotocol},
 		CheckOrigin:      func(*http.Request) bool { return true }, // Judged before.
@@ -138,10 +139,12 @@ func (p problem) write(w http.ResponseWriter) {
 	}{"/problems/" + p.slug, p.title, p.status, p.detail})
 }
 
-// hijacker takes over the connection beneath any middleware and puts a wire around it.
+// hijacker takes over the connection beneath any middleware, puts a wire around it and exchanges the
+// server's read buffer, 4 KiB, for a small one.
 type hijacker struct {
 	http.ResponseWriter
-	wire *wire
+	wire   *wire
+	buffer *bufio.Reader
 }
 
 func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -149,6 +152,9 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h.wire = &wire{Conn: under}
-	return h.wire, rw, nil
+	h.wire, h.buffer = &wire{Conn: under}, rw.Reader
+	if rw.Reader.Buffered() == 0 { // Otherwise the upgrade fails: the client spoke too soon.
+		h.buffer = bufio.NewReaderSize(h.wire, readBufferSize)
+	}
+	return h.wire, bufio.NewReadWriter(h.buffer, rw.Writer), nil
 }
