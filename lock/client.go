@@ -205,8 +205,7 @@ func (m manyHosts) masterAndDB() (master string, db int, err error) {
 
 // withoutURL takes the URL out of an error, since it may carry a password.
 func withoutURL(err error) error {
-	var urlErr *url.Error
-	if errors.As(err, &urlErr) {
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
 		return urlErr.Err
 	}
 	return err

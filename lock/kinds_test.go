@@ -20,7 +20,7 @@ func TestSingle(t *testing.T) {
 	conform(t, single(t))
 }
 
-func TestSentinel(t *testing.T) {
+func TestSentinel(t *testing.T) { //nolint:tparallel // its parts come one after the other.
 	t.Parallel()
 	sentinel := stacktest.Sentinel(t)
 	r := newRig(t, "redis+sentinel://"+strings.Join(sentinel.Addresses(), ",")+"/"+localstack.SentinelMaster, "s:")
@@ -61,7 +61,7 @@ func failover(t *testing.T, r *rig, sentinel *localstack.Sentinel) {
 	}
 }
 
-func TestCluster(t *testing.T) {
+func TestCluster(t *testing.T) { //nolint:tparallel // its parts come one after the other.
 	t.Parallel()
 	nodes := stacktest.Cluster(t)
 	r := newRig(t, "redis+cluster://"+strings.Join(nodes.Addresses(), ","), "c:")

@@ -56,7 +56,7 @@ func (l *Locker) Replace(ctx context.Context, r Request, present map[string]uuid
 }
 
 func (l *Locker) take(ctx context.Context, op string, r Request, present map[string]uuid.UUID) (held Held, err error) {
-	defer l.observe(op, time.Now(), &err)
+	defer func(since time.Time) { l.observe(op, since, err) }(time.Now())
 	if err := r.checkTaking(); err != nil {
 		return Held{}, err
 	}
@@ -80,7 +80,7 @@ func (l *Locker) take(ctx context.Context, op string, r Request, present map[str
 // never revives a lock that is over and never shortens one. Errors: ErrNotHeld, ErrInvalidRequest,
 // ErrUnavailable, or the context's own.
 func (l *Locker) Renew(ctx context.Context, r Request) (held Held, err error) {
-	defer l.observe("renew", time.Now(), &err)
+	defer func(since time.Time) { l.observe("renew", since, err) }(time.Now())
 	if err := r.check(); err != nil {
 		return Held{}, err
 	}
@@ -101,7 +101,7 @@ func (l *Locker) Renew(ctx context.Context, r Request) (held Held, err error) {
 // at least one seat was not held by that acquisition (the others were freed all the same; so says also
 // a release that was repeated), ErrInvalidRequest, ErrUnavailable, or the context's own.
 func (l *Locker) Release(ctx context.Context, showing, owner uuid.UUID, id string, seats []string) (err error) {
-	defer l.observe("release", time.Now(), &err)
+	defer func(since time.Time) { l.observe("release", since, err) }(time.Now())
 	if err := checkSeats(showing, owner, seats); err != nil {
 		return err
 	}
@@ -135,18 +135,18 @@ func (l *Locker) run(ctx context.Context, s *script, showing uuid.UUID, args []a
 	}
 }
 
-func (l *Locker) observe(op string, since time.Time, err *error) {
+func (l *Locker) observe(op string, since time.Time, err error) {
 	if l.cfg.Observe != nil {
-		l.cfg.Observe(Observation{Op: op, Outcome: outcome(*err), Took: time.Since(since)})
+		l.cfg.Observe(Observation{Op: op, Outcome: outcome(err), Took: time.Since(since)})
 	}
 }
 
 func outcome(err error) string {
-	var taken *TakenError
+	_, taken := errors.AsType[*TakenError](err)
 	switch {
 	case err == nil:
 		return "ok"
-	case errors.As(err, &taken):
+	case taken:
 		return "taken"
 	case errors.Is(err, ErrShowingLocked):
 		return "showing_locked"

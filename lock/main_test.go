@@ -29,32 +29,32 @@ type rig struct {
 	cfg    lock.Config
 }
 
-func newRig(t testing.TB, url, prefix string) *rig {
-	t.Helper()
+func newRig(tb testing.TB, url, prefix string) *rig {
+	tb.Helper()
 	client, err := lock.NewClient(url)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	return rigOn(t, client, lock.Config{Prefix: prefix, Timeout: patience})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, client.Close()) })
+	return rigOn(tb, client, lock.Config{Prefix: prefix, Timeout: patience})
 }
 
 // patience stands in for Config.Timeout where a test is not about it: the machine may be busy.
 const patience = 10 * time.Second
 
-func rigOn(t testing.TB, client redis.UniversalClient, cfg lock.Config) *rig {
-	t.Helper()
+func rigOn(tb testing.TB, client redis.UniversalClient, cfg lock.Config) *rig {
+	tb.Helper()
 	locker, err := lock.New(client, cfg)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return &rig{Locker: locker, client: client, cfg: cfg}
 }
 
-func single(t testing.TB) *rig {
-	t.Helper()
-	url, prefix := stacktest.Redis(t)
-	return newRig(t, url, prefix)
+func single(tb testing.TB) *rig {
+	tb.Helper()
+	url, prefix := stacktest.Redis(tb)
+	return newRig(tb, url, prefix)
 }
 
 // over puts the deadlines of the seats' locks into the past, as if their time had gone by.
-func (r *rig) over(ctx context.Context, t testing.TB, showing uuid.UUID, seats ...string) {
+func (r *rig) over(ctx context.Context, t *testing.T, showing uuid.UUID, seats ...string) {
 	t.Helper()
 	key := r.Key(showing)
 	for _, seat := range seats {
@@ -70,7 +70,7 @@ func ids(value string) string {
 }
 
 // owners reads who has what of a showing, without the package's own code: live locks or not.
-func (r *rig) owners(ctx context.Context, t testing.TB, showing uuid.UUID) map[string]uuid.UUID {
+func (r *rig) owners(ctx context.Context, t *testing.T, showing uuid.UUID) map[string]uuid.UUID {
 	t.Helper()
 	fields, err := r.client.HGetAll(ctx, r.Key(showing)).Result()
 	require.NoError(t, err)

@@ -2,9 +2,9 @@ package lock_test
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -148,7 +148,7 @@ func (m *modelRun) request(t *rapid.T) lock.Request {
 	if rapid.IntRange(0, 9).Draw(t, "whole") != 0 {
 		seats = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"A1", "A2", "A3", "B1"}), 1, 4, rapid.ID[string]).Draw(t, "seats")
 	}
-	return want(m.showing, m.owner(t, "owner"), fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "id")), seats...)
+	return want(m.showing, m.owner(t, "owner"), strconv.Itoa(rapid.IntRange(1, 3).Draw(t, "id")), seats...)
 }
 
 func (m *modelRun) owner(t *rapid.T, label string) uuid.UUID {
@@ -177,7 +177,7 @@ func (m *modelRun) judge(t *rapid.T, r lock.Request, present map[string]uuid.UUI
 	switch {
 	case locked:
 		require.ErrorIs(t, err, lock.ErrShowingLocked)
-	case taken != nil && len(taken) > 0:
+	case len(taken) > 0:
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, taken, refused.Holders)
 	case token == -1:

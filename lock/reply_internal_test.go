@@ -28,9 +28,18 @@ func TestRepliesAreRead(t *testing.T) {
 	require.NoError(t, decodeRelease([]any{"released", int64(7)}))
 
 	for _, nonsense := range []any{
-		nil, "held", int64(1), []any{}, []any{"held"}, []any{"held", "7"}, []any{"held", int64(-1)}, []any{7, int64(7)},
-		[]any{"held", int64(7), "A1"}, []any{"taken", int64(7)}, []any{"taken", int64(7), "A1"},
-		[]any{"taken", int64(7), "A1", "nobody"}, []any{"taken", int64(7), "A1", nil}, []any{"what", int64(7)},
+		nil, "held", int64(1),
+		[]any{},
+		[]any{"held"},
+		[]any{"held", "7"},
+		[]any{"held", int64(-1)},
+		[]any{7, int64(7)},
+		[]any{"held", int64(7), "A1"},
+		[]any{"taken", int64(7)},
+		[]any{"taken", int64(7), "A1"},
+		[]any{"taken", int64(7), "A1", "nobody"},
+		[]any{"taken", int64(7), "A1", nil},
+		[]any{"what", int64(7)},
 	} {
 		_, err := decodeAcquire(nonsense)
 		require.ErrorIs(t, err, ErrUnavailable, "%v", nonsense)
