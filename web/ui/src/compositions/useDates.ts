@@ -25,9 +25,13 @@ export function useDates() {
   function dayAndTime(instant: string, zone: string): string {
     return `${dayOf(instant, zone)}, ${time(instant, zone)}`
   }
+  function shortDayAndTime(instant: string, zone: string): string {
+    const day = formatDay(businessDate(instant, zone), settings.locale, 'short')
+    return `${day}, ${time(instant, zone)}`
+  }
   function list(words: readonly string[]): string {
     return new Intl.ListFormat(settings.locale, { type: 'conjunction' }).format(words)
   }
 
-  return { time, day, nearDay, dayOf, dayAndTime, list }
+  return { time, day, nearDay, dayOf, dayAndTime, shortDayAndTime, list }
 }

@@ -3,6 +3,8 @@ import type { Category, Layout, LayoutSeat } from './api/types'
 /** One seat's place, and so its cell, in the map's own units. */
 export const cell = 40
 
+const rowDepth = cell * 1.06
+
 export type SeatKind = LayoutSeat['kind']
 
 /** A seat where it is drawn: its centre, and how far it turns to face the screen, in degrees. */
@@ -36,7 +38,11 @@ export interface Hall {
 }
 
 const margin = 10
-const screenHeight = 104
+/** From the screen's ends to the first row's, and what its light needs above it. */
+const screenToRows = 58
+const screenHeadroom = 30
+/** How far the screen's middle is from the line between its ends, for each unit of half width. */
+const screenBow = 0.075
 const labelGap = 34
 /** How much nearer to the screen a row's ends are than its middle, for each unit of half width. */
 const fan = 0.085
@@ -54,7 +60,9 @@ export function buildHall(layout: Layout): Hall {
   const straight = groups.every((row) => row.every((seat) => seat.y === row[0]?.y))
   const sag = straight ? half * fan : 0
   const left = margin + labelGap + cell / 2
-  const top = screenHeight + cell / 2
+  const bow = half * screenBow
+  const screenY = screenHeadroom + bow
+  const top = screenY + screenToRows + cell / 2
   const minY = least(ys)
 
   const rows = groups.map((group): HallRow => {
@@ -68,7 +76,7 @@ export function buildHall(layout: Layout): Hall {
         kind: seat.kind,
         category: seat.category,
         x: round(left + span / 2 + off),
-        y: round(top + ((seat.y - minY) / depth) * cell * 1.06 + sag * (1 - share * share)),
+        y: round(top + ((seat.y - minY) / depth) * rowDepth + sag * (1 - share * share)),
         turn: round((Math.atan((-2 * sag * share) / half) * 180) / Math.PI),
       }
     })
@@ -85,8 +93,8 @@ export function buildHall(layout: Layout): Hall {
     screen: {
       left: round(width / 2 - half * 0.86),
       right: round(width / 2 + half * 0.86),
-      y: 46,
-      bow: round(half * 0.075),
+      y: round(screenY),
+      bow: round(bow),
     },
   }
 }
@@ -142,9 +150,14 @@ function labelsOf(seats: HallSeat[]): { x: number; y: number }[] {
   const last = seats[seats.length - 1]
   if (!first || !last) return []
   return [
-    { x: first.x - labelGap, y: first.y },
-    { x: last.x + labelGap, y: last.y },
+    { x: first.x - labelGap, y: along(first, -labelGap) },
+    { x: last.x + labelGap, y: along(last, labelGap) },
   ]
+}
+
+/** The height of a row's line beside one of its seats. */
+function along(seat: HallSeat, distance: number): number {
+  return round(seat.y + Math.tan((seat.turn * Math.PI) / 180) * distance)
 }
 
 // Math.min(...xs) would put thousands of seats on the stack.
@@ -160,21 +173,18 @@ function round(value: number): number {
   return Math.round(value * 100) / 100
 }
 
-/** The ground under a category's seats, as one shape without seams. */
+/** The ground under a category's seats, as one shape without seams: each seat's piece leans with
+ * its row, so that the pieces of a block meet on all sides. */
 export function zonePath(hall: Hall, category: string): string {
-  const reach = cell / 2 + 1.6
+  const reach = cell / 2 + 0.5
+  const depth = rowDepth / 2 + 0.5
   let path = ''
   for (const seat of hall.seats.values()) {
     if (seat.category !== category) continue
-    const angle = (seat.turn * Math.PI) / 180
-    const [cos, sin] = [Math.cos(angle) * reach, Math.sin(angle) * reach]
-    const corners = [
-      [seat.x - cos + sin, seat.y - sin - cos],
-      [seat.x + cos + sin, seat.y + sin - cos],
-      [seat.x + cos - sin, seat.y + sin + cos],
-      [seat.x - cos - sin, seat.y - sin + cos],
-    ]
-    path += `M${corners.map(([x, y]) => `${round(x ?? 0)} ${round(y ?? 0)}`).join('L')}z`
+    const [left, right] = [round(seat.x - reach), round(seat.x + reach)]
+    const [leftY, rightY] = [along(seat, -reach), along(seat, reach)]
+    path += `M${left} ${round(leftY - depth)}L${right} ${round(rightY - depth)}`
+    path += `L${right} ${round(rightY + depth)}L${left} ${round(leftY + depth)}z`
   }
   return path
 }

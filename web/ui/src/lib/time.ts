@@ -37,13 +37,13 @@ export function formatTime(instant: string, timeZone: string, locale: string): s
   }).format(new Date(instant))
 }
 
-/** "Monday 30 November", for a day such as "2026-11-30". */
-export function formatDay(day: string, locale: string): string {
+/** "Monday 30 November" or "Mon 30 Nov", for a day such as "2026-11-30". */
+export function formatDay(day: string, locale: string, style: 'long' | 'short' = 'long'): string {
   return new Intl.DateTimeFormat(locale, {
     timeZone: 'UTC',
-    weekday: 'long',
+    weekday: style,
     day: 'numeric',
-    month: 'long',
+    month: style,
   }).format(new Date(`${day}T12:00:00Z`))
 }
 

@@ -54,6 +54,7 @@ export const en = {
     zoomOut: 'Zoom out',
     tapHint: 'Tap to zoom in, tap again to take a seat',
     legend: 'What the seats mean',
+    prices: 'Prices',
     failed: 'This showing could not be loaded',
     failedDetail: 'Nothing about your seats has changed. Please try again in a moment.',
     missing: 'There is no such showing',
@@ -131,8 +132,8 @@ export const en = {
   },
   booking: {
     title: 'Your booking',
-    confirmed: 'You are going to the cinema',
-    confirmedDetail: 'Your seats are booked. Show this ticket at the door.',
+    confirmed: 'Your seats are booked',
+    confirmedDetail: 'Show this ticket at the door, and enjoy the film.',
     reference: 'Booking',
     seats: 'Seats',
     row: 'Row',

@@ -55,6 +55,7 @@ export const zhCN: Messages = {
     zoomOut: '缩小',
     tapHint: '轻点放大，再点选座',
     legend: '座位图例',
+    prices: '票价',
     failed: '场次加载失败',
     failedDetail: '您的座位没有任何变化，请稍后重试。',
     missing: '没有这个场次',
@@ -130,8 +131,8 @@ export const zhCN: Messages = {
   },
   booking: {
     title: '您的订单',
-    confirmed: '订座成功，影院见',
-    confirmedDetail: '座位已订好。入场时请出示此票。',
+    confirmed: '座位已订好',
+    confirmedDetail: '入场时请出示此票，祝您观影愉快。',
     reference: '订单号',
     seats: '座位',
     row: '排',
