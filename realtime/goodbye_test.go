@@ -24,7 +24,7 @@ import (
 func TestDrainSpreadsOutTheReconnects(t *testing.T) {
 	t.Parallel()
 	const sockets = 2500
-	h := open(t, realtime.Config{})
+	h := open(t, realtime.Config{DrainTimeout: time.Minute, GoodbyeTimeout: time.Minute})
 	s := h.add(10)
 	clients := make([]*client, sockets)
 	var dials errgroup.Group
@@ -48,7 +48,7 @@ func TestDrainSpreadsOutTheReconnects(t *testing.T) {
 
 	began := time.Now()
 	h.stop()
-	require.Less(t, time.Since(began), 5*time.Second, "all hung up by themselves, nobody was cut off")
+	require.Less(t, time.Since(began), time.Minute, "all hung up by themselves, nobody was cut off")
 	require.Zero(t, h.hub.Sockets())
 	delays := make(map[time.Duration]bool, sockets)
 	for _, c := range clients {

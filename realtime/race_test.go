@@ -89,6 +89,72 @@ func TestSubscribeRacesWithChanges(t *testing.T) {
 	}
 }
 
+// The map moves on between the reads that let a newcomer in, of which the second is the newcomer's:
+// all end up at the same seq, and a newcomer who resumes gets one delta.
+func TestMapMovesOnWhileNewcomersAreLetIn(t *testing.T) {
+	t.Parallel()
+	const (
+		fresh  = `{"type":"subscribe","showing":%q}`
+		resume = `{"type":"subscribe","showing":%q,"log":"k3f9","since":2}`
+	)
+	change := func(s *source) { s.change("available", "S1") }
+	restore := func(s *source) { s.renew("x7q2", 9) }
+	stale := func(s *source) { s.setStale(true) }
+	for name, c := range map[string]struct {
+		subscribe string
+		move      func(*source)
+		newcomer  []string
+		member    string
+	}{
+		"fresh, a change": {fresh, change, []string{
+			`{"type":"snapshot","showing":%q,"log":"k3f9","seq":3,"stale":false,"seats":{"S0":"held","S1":"sold"}}`,
+			`{"type":"delta","showing":%q,"prev":3,"seq":4,"seats":{"S1":"available"}}`,
+		}, `{"type":"delta","showing":%q,"prev":3,"seq":4,"seats":{"S1":"available"}}`},
+		"resumed, a change": {resume, change, []string{
+			`{"type":"delta","showing":%q,"prev":2,"seq":4,"seats":{"S1":"available"}}`,
+		}, `{"type":"delta","showing":%q,"prev":3,"seq":4,"seats":{"S1":"available"}}`},
+		"fresh, another log": {fresh, restore, []string{
+			`{"type":"snapshot","showing":%q,"log":"x7q2","seq":9,"stale":false,"seats":{"S0":"held","S1":"sold"}}`,
+		}, `{"type":"snapshot","showing":%q,"log":"x7q2","seq":9,"stale":false,"seats":{"S0":"held","S1":"sold"}}`},
+		"resumed, another log": {resume, restore, []string{
+			`{"type":"snapshot","showing":%q,"log":"x7q2","seq":9,"stale":false,"seats":{"S0":"held","S1":"sold"}}`,
+		}, `{"type":"snapshot","showing":%q,"log":"x7q2","seq":9,"stale":false,"seats":{"S0":"held","S1":"sold"}}`},
+		"fresh, it goes stale": {fresh, stale, []string{
+			`{"type":"snapshot","showing":%q,"log":"k3f9","seq":3,"stale":false,"seats":{"S0":"held","S1":"sold"}}`,
+			`{"type":"stale","showing":%q,"stale":true}`,
+		}, `{"type":"stale","showing":%q,"stale":true}`},
+		"resumed, it goes stale": {resume, stale, []string{
+			`{"type":"delta","showing":%q,"prev":2,"seq":3,"seats":{"S1":"sold"}}`,
+			`{"type":"stale","showing":%q,"stale":true}`,
+		}, `{"type":"stale","showing":%q,"stale":true}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			landed := make(chan struct{}, 10)
+			h := open(t, realtime.Config{Metrics: realtime.Metrics{Broadcast: func(time.Duration, int) { landed <- struct{}{} }}})
+			s := h.add(2)
+			s.change("held", "S0")
+			s.change("sold", "S1")
+			member := h.raw(t)
+			member.send(fresh, s.showing)
+			member.next()
+			<-landed
+			require.Eventually(t, func() bool { return s.asked() == 2 }, 5*time.Second, time.Millisecond, "the room has come to rest")
+			s.onReads(nil, func() { c.move(s) })
+			newcomer := h.raw(t)
+			newcomer.send(c.subscribe, s.showing)
+			member.wants(c.member, s.showing)
+			for _, want := range c.newcomer {
+				newcomer.wants(want, s.showing)
+			}
+			for _, socket := range []raw{member, newcomer} {
+				socket.send(`{"type":"ping"}`)
+				socket.wants(`{"type":"pong"}`)
+			}
+		})
+	}
+}
+
 // Whatever happens in whatever order, whoever applies the messages in order has the map, sees no
 // gap, and at every seq on the way what the map was then.
 func TestAnyOrderOfEventsLeavesEveryClientWithTheMap(t *testing.T) {

@@ -93,6 +93,8 @@ type source struct {
 	catching chan int64
 	readers  map[*reader]struct{}
 	sinces   int
+	// moves, one after each read of the map from now on, is what happens right behind the reader's back.
+	moves []func()
 }
 
 // change gives seats a status, and returns the seq of that.
@@ -212,7 +214,28 @@ type reader struct {
 
 func (r *reader) Changes() <-chan struct{} { return r.changes }
 
+// read makes the next move when a read is over.
+func (s *source) read() {
+	s.mu.Lock()
+	var move func()
+	if len(s.moves) > 0 {
+		move, s.moves = s.moves[0], s.moves[1:]
+	}
+	s.mu.Unlock()
+	if move != nil {
+		move()
+	}
+}
+
+// onReads sets what happens after each of the next reads; nil is nothing.
+func (s *source) onReads(moves ...func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.moves = moves
+}
+
 func (r *reader) Snapshot() realtime.Snapshot {
+	defer r.read()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	seats, err := json.Marshal(r.seats)
@@ -223,6 +246,7 @@ func (r *reader) Snapshot() realtime.Snapshot {
 }
 
 func (r *reader) Since(log string, seq int64) (realtime.Delta, bool) {
+	defer r.read()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sinces++
