@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 )
 
 // Coord is one replica's place in the house: its registration, its view of the others, its part in
@@ -44,6 +47,7 @@ func (c *Coord) Run(ctx context.Context) error {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: c.cfg.Endpoints, DialTimeout: c.cfg.TTL, Logger: zap.NewNop(),
 		DialKeepAliveTime: c.cfg.TTL, DialKeepAliveTimeout: c.cfg.TTL / 2,
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(connectParams(c.cfg.TTL))},
 	})
 	if err != nil {
 		return fmt.Errorf("coord: etcd client: %w", err)
@@ -59,6 +63,14 @@ func (c *Coord) Run(ctx context.Context) error {
 		group.Go(func() error { return follow(ctx, client, watched, c.cfg) })
 	}
 	return group.Wait()
+}
+
+// connectParams have etcd found again soon after it is back: without them the pauses between attempts grow to two
+// minutes.
+func connectParams(ttl time.Duration) grpc.ConnectParams {
+	pauses := backoff.DefaultConfig
+	pauses.BaseDelay, pauses.MaxDelay = firstPause, time.Second
+	return grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: ttl}
 }
 
 // Connected says whether etcd confirmed this replica's lease within its TTL.

@@ -14,7 +14,8 @@ import (
 
 // Elect runs for the named office until ctx ends, and calls lead for each term won. The term's context ends
 // before the lease can have ended by anyone's clock; lead must return soon after. When lead returns earlier, the
-// office is given up, and this replica runs again. Elect returns nil when ctx has ended.
+// office is given up, and this replica runs again. Elect returns nil when ctx has ended. One Elect at a time runs for
+// an office.
 func (c *Coord) Elect(ctx context.Context, name string, lead func(term context.Context, t Term) error) error {
 	pause := newPause(c.cfg.TTL)
 	for {
@@ -22,16 +23,18 @@ func (c *Coord) Elect(ctx context.Context, name string, lead func(term context.C
 		if err != nil {
 			return nil //nolint:nilerr // only ctx's end ends the wait
 		}
+		started := time.Now()
 		err = c.runFor(ctx, s, name, lead)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			c.cfg.Logger.WarnContext(ctx, "a term or candidature ended", slog.String("office", name), slog.Any("error", err))
-			pause.wait(ctx)
-			continue
 		}
-		pause.reset()
+		if time.Since(started) > c.cfg.TTL {
+			pause.reset()
+		}
+		pause.wait(ctx)
 	}
 }
 
@@ -40,6 +43,10 @@ var errTermOver = errors.New("coord: the lease is no longer certain")
 
 // runFor is one candidature with one session, and the term if it is won.
 func (c *Coord) runFor(ctx context.Context, s *session, name string, lead func(context.Context, Term) error) error {
+	if !s.enter() {
+		return nil
+	}
+	defer s.leave()
 	term, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	stop := afterClosed(s.over, func() { end(errTermOver) })

@@ -61,11 +61,17 @@ func (c *Coord) ReplicasChanged() <-chan struct{} {
 
 // register writes this replica's entry, bound to its session, whenever either is new.
 func (c *Coord) register(ctx context.Context) error {
+	var last entry
+	pause := newPause(c.cfg.TTL)
 	for {
 		s, changed := c.present()
-		if s != nil {
-			c.writeSelf(ctx, s)
+		err := c.writeSelf(ctx, s, &last)
+		if err != nil && ctx.Err() == nil {
+			c.cfg.Logger.DebugContext(ctx, "this replica could not be registered; it is tried again", slog.Any("error", err))
+			pause.wait(ctx)
+			continue
 		}
+		pause.reset()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -75,23 +81,35 @@ func (c *Coord) register(ctx context.Context) error {
 	}
 }
 
-func (c *Coord) writeSelf(ctx context.Context, s *session) {
+// entry is what was written last, and with which lease.
+type entry struct {
+	session *session
+	body    string
+}
+
+// writeSelf writes this replica's entry when it is another than the last.
+func (c *Coord) writeSelf(ctx context.Context, s *session, last *entry) error {
 	c.registry.mu.Lock()
 	self := c.registry.self
 	c.registry.mu.Unlock()
-	if self == nil {
-		return
+	if s == nil || self == nil {
+		return nil
 	}
 	body, err := json.Marshal(self)
 	if err != nil {
-		c.cfg.Logger.ErrorContext(ctx, "this replica can't be described", slog.Any("error", err))
-		return
+		return err
+	}
+	next := entry{session: s, body: string(body)}
+	if next == *last {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.ttl)
 	defer cancel()
-	if _, err := s.client.Put(ctx, c.registry.root+c.cfg.ID, string(body), clientv3.WithLease(s.lease)); err != nil {
-		c.cfg.Logger.DebugContext(ctx, "this replica could not be registered; the next announcement tries again", slog.Any("error", err))
+	if _, err := s.client.Put(ctx, c.registry.root+c.cfg.ID, next.body, clientv3.WithLease(s.lease)); err != nil {
+		return err
 	}
+	*last = next
+	return nil
 }
 
 func (r *registry) prefix() string { return r.root }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -25,14 +27,56 @@ type session struct {
 	asked atomic.Int64
 	// over is closed when the session has ended.
 	over chan struct{}
+
+	mu sync.Mutex
+	// uses is how many candidatures rest on the lease; idle is closed when the session has ended and none does.
+	uses int
+	idle chan struct{}
+}
+
+// enter has a candidature rest on the session until leave; false when the session has ended.
+func (s *session) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended() {
+		return false
+	}
+	s.uses++
+	return true
+}
+
+func (s *session) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uses--
+	if s.uses == 0 && s.ended() {
+		close(s.idle)
+	}
+}
+
+// end ends the session; what rests on it hears of that by over.
+func (s *session) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.over)
+	if s.uses == 0 {
+		close(s.idle)
+	}
+}
+
+func (s *session) ended() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // remaining is for how long the lease is certain to last; 0 or less when it isn't.
 func (s *session) remaining() time.Duration {
-	select {
-	case <-s.over:
+	if s.ended() {
 		return 0
-	default:
 	}
 	return s.ttl - s.margin - (time.Since(s.born) - time.Duration(s.asked.Load()))
 }
@@ -57,10 +101,11 @@ func (c *Coord) keepSession(ctx context.Context, client *clientv3.Client) error 
 		lost = false
 		pause.reset()
 		c.setSession(s)
-		reason := c.keepAlive(ctx, s)
-		close(s.over)
+		reason := keepAlive(ctx, s)
+		left := s.remaining()
 		c.setSession(nil)
-		c.giveBack(ctx, s)
+		s.end()
+		s.giveBack(ctx, left)
 		if ctx.Err() == nil {
 			c.cfg.Logger.WarnContext(ctx, "the lease in etcd is lost", slog.Any("error", reason))
 			lost = true
@@ -80,7 +125,8 @@ func (c *Coord) open(ctx context.Context, client *clientv3.Client) (*session, er
 	// etcd may grant more than was asked; it never grants less.
 	ttl := time.Duration(granted.TTL) * time.Second
 	return &session{
-		client: client, lease: granted.ID, ttl: ttl, margin: ttl / marginPart, born: born, over: make(chan struct{}),
+		client: client, lease: granted.ID, ttl: ttl, margin: ttl / marginPart, born: born,
+		over: make(chan struct{}), idle: make(chan struct{}),
 	}, nil
 }
 
@@ -90,52 +136,71 @@ const (
 	marginPart = 10
 	// keepAlives are sent within one TTL.
 	keepAlives = 5
+	// retries are made within one TTL when keepalives fail.
+	retries = 20
 )
 
 // errNotConfirmed ends a session whose lease etcd hasn't confirmed for too long.
 var errNotConfirmed = errors.New("coord: etcd did not confirm the lease in time")
 
 // keepAlive confirms the lease until ctx ends or the lease can't be relied on, and says why.
-func (c *Coord) keepAlive(ctx context.Context, s *session) error {
-	tick := time.NewTicker(s.ttl / keepAlives)
-	defer tick.Stop()
+func keepAlive(ctx context.Context, s *session) error {
 	for {
 		left := s.remaining()
 		if left <= 0 {
 			return errNotConfirmed
 		}
 		asked := time.Since(s.born)
-		if err := s.confirm(ctx, left); err == nil {
-			s.asked.Store(int64(asked))
-		} else if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		err := s.confirm(ctx, left)
+		wait := s.ttl / keepAlives
+		switch {
+		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			return err
+		case err != nil:
+			wait = s.ttl / retries
+		default:
+			s.asked.Store(int64(asked))
 		}
-		end := time.NewTimer(s.remaining())
-		select {
-		case <-ctx.Done():
-			end.Stop()
+		sleep(ctx, min(wait, s.remaining()))
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case <-end.C:
-		case <-tick.C:
-			end.Stop()
 		}
 	}
 }
 
-// confirm asks etcd once to keep the lease, for as long as the answer is of use.
+// confirm asks etcd once to keep the lease, for as long as the answer is of use. (The client library's
+// KeepAliveOnce asks again at once while etcd can't be reached, and so burns a processor until its context ends.)
 func (s *session) confirm(ctx context.Context, left time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, min(left, s.ttl/2))
 	defer cancel()
-	answer, err := s.client.KeepAliveOnce(ctx, s.lease)
-	if err == nil && answer.TTL <= 0 {
+	stream, err := clientv3.RetryLeaseClient(s.client).LeaseKeepAlive(ctx)
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(s.lease)}); err != nil {
+		return err
+	}
+	answer, err := stream.Recv()
+	if err != nil {
+		return rpctypes.Error(err)
+	}
+	if answer.TTL <= 0 {
 		return rpctypes.ErrLeaseNotFound
 	}
-	return err
+	return nil
 }
 
-// giveBack ends the lease, as far as etcd can be reached: what belongs to it goes at once.
-func (c *Coord) giveBack(ctx context.Context, s *session) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+// giveBack ends the lease, as far as etcd can be reached: what belongs to it goes at once. It waits, while the lease
+// is certain, until no term rests on it: nobody else leads before this replica has stopped.
+func (s *session) giveBack(ctx context.Context, left time.Duration) {
+	ctx = context.WithoutCancel(ctx)
+	finished, cancel := context.WithTimeout(ctx, max(left, 0))
+	defer cancel()
+	select {
+	case <-s.idle:
+	case <-finished.Done():
+	}
+	ctx, cancel = context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	_, _ = s.client.Revoke(ctx, s.lease)
 }
@@ -151,9 +216,15 @@ func (p *pause) reset() { p.next = firstPause }
 
 // wait ends early when ctx does.
 func (p *pause) wait(ctx context.Context) {
-	timer := time.NewTimer(p.next)
-	defer timer.Stop()
+	next := p.next
 	p.next = min(2*p.next, p.most)
+	sleep(ctx, next)
+}
+
+// sleep ends early when ctx does.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C:

@@ -17,6 +17,8 @@ const (
 	maxKeys = 100
 	// writeEvery is the time between transactions: two a second, so that etcd's log stays small.
 	writeEvery = 500 * time.Millisecond
+	// maxGone is how many summaries are remembered that are no longer in etcd.
+	maxGone = 10_000
 )
 
 // Summaries are the lease-bound keys "<prefix>/showings/<id>": written by the leader, watched by all.
@@ -32,11 +34,14 @@ type Summaries struct {
 	due map[string]Summary
 	// seen are the summaries in etcd, as last seen.
 	seen map[string]Summary
+	// gone are those that were there, until another takes their place: a count of yesterday is of more use than none
+	// until the next leader writes its own. At most maxGone.
+	gone map[string]Summary
 }
 
 func newSummaries(cfg Config) *Summaries {
 	return &Summaries{
-		root: cfg.Prefix + "/showings/", logger: cfg.Logger, due: map[string]Summary{}, seen: map[string]Summary{},
+		root: cfg.Prefix + "/showings/", logger: cfg.Logger, due: map[string]Summary{}, seen: map[string]Summary{}, gone: map[string]Summary{},
 	}
 }
 
@@ -62,6 +67,9 @@ func (s *Summaries) Get(showing string) (Summary, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	value, ok := s.seen[showing]
+	if !ok {
+		value, ok = s.gone[showing]
+	}
 	return value, ok
 }
 
@@ -159,9 +167,15 @@ func (s *Summaries) prefix() string { return s.root }
 func (s *Summaries) reset(present []*mvccpb.KeyValue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := s.seen
 	s.seen = make(map[string]Summary, len(present))
 	for _, kv := range present {
 		s.read(strings.TrimPrefix(string(kv.Key), s.root), kv)
+	}
+	for showing, value := range before {
+		if _, still := s.seen[showing]; !still {
+			s.keep(showing, value)
+		}
 	}
 }
 
@@ -171,9 +185,22 @@ func (s *Summaries) set(key string, kv *mvccpb.KeyValue) {
 	s.read(key, kv)
 }
 
-// drop keeps the number when the leader's lease took the key away: an old count of seats is of more use than
-// none until the next leader writes its own.
-func (s *Summaries) drop(string) {}
+func (s *Summaries) drop(showing string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if value, ok := s.seen[showing]; ok {
+		delete(s.seen, showing)
+		s.keep(showing, value)
+	}
+}
+
+// keep remembers a summary that is no longer in etcd.
+func (s *Summaries) keep(showing string, value Summary) {
+	if len(s.gone) >= maxGone {
+		clear(s.gone)
+	}
+	s.gone[showing] = value
+}
 
 func (s *Summaries) read(key string, kv *mvccpb.KeyValue) {
 	var value Summary
@@ -182,4 +209,5 @@ func (s *Summaries) read(key string, kv *mvccpb.KeyValue) {
 		return
 	}
 	s.seen[key] = value
+	delete(s.gone, key)
 }

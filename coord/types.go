@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 )
 
@@ -79,16 +80,23 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate says what is wrong with the config.
+// Validate says what is wrong with the config, all at once.
 func (c Config) Validate() error {
+	var errs []error
 	if len(c.Endpoints) == 0 {
-		return errors.New("coord: no etcd endpoints")
+		errs = append(errs, errors.New("coord: no etcd endpoints"))
 	}
-	if c.ID == "" {
-		return errors.New("coord: the replica has no id")
+	if c.ID == "" || strings.Contains(c.ID, "/") {
+		errs = append(errs, fmt.Errorf("coord: %q is no replica's id", c.ID))
 	}
-	if c.TTL < time.Second {
-		return fmt.Errorf("coord: a TTL of %v", c.TTL)
+	if !strings.HasPrefix(c.Prefix, "/") || strings.HasSuffix(c.Prefix, "/") {
+		errs = append(errs, fmt.Errorf("coord: the prefix %q doesn't begin with a slash, or ends with one", c.Prefix))
 	}
-	return nil
+	if c.TTL < time.Second || c.TTL%time.Second != 0 {
+		errs = append(errs, fmt.Errorf("coord: a TTL of %v", c.TTL))
+	}
+	if c.AlarmEvery <= 0 {
+		errs = append(errs, fmt.Errorf("coord: a look for alarms every %v", c.AlarmEvery))
+	}
+	return errors.Join(errs...)
 }

@@ -50,8 +50,12 @@ func (c *Coord) lookForAlarm(ctx context.Context, client *clientv3.Client) {
 	for _, alarm := range answer.Alarms {
 		space = space || alarm.Alarm == etcdserverpb.AlarmType_NOSPACE
 	}
-	if was := c.alarm.Swap(space); space && !was {
+	was := c.alarm.Swap(space)
+	switch {
+	case space && !was:
 		c.cfg.Logger.ErrorContext(ctx, "etcd is out of space and refuses to write: compact, defragment, then 'etcdctl alarm disarm'")
+	case was && !space:
+		c.cfg.Logger.InfoContext(ctx, "etcd writes again")
 	}
 }
 
