@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -75,7 +76,10 @@ func (b *buyer) try(method, path, key, body string) (int, []byte) {
 	if err != nil {
 		return 0, nil
 	}
-	return response.StatusCode, readAll(b.t, response)
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	require.NoError(b.t, err)
+	return response.StatusCode, answer
 }
 
 func (b *buyer) hold(showing uuid.UUID, seats ...string) (bookingBody, int) {

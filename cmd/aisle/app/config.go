@@ -100,7 +100,7 @@ func (c *Config) validateLimits() error {
 }
 
 // namespace has no braces, which would move keys to another slot of a Redis Cluster, and no slash.
-var namespace = regexp.MustCompile(`^[A-Za-z0-9-]{1,40}$`) //nolint:gochecknoglobals // compiled once, never changed
+var namespace = regexp.MustCompile(`^[A-Za-z0-9-]{1,40}$`)
 
 // proxies reads TrustedProxies; a plain address is a network of one.
 func (c *Config) proxies() ([]netip.Prefix, error) {

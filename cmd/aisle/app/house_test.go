@@ -3,9 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -135,14 +133,6 @@ type testLog struct{ t *testing.T }
 func (l testLog) Write(line []byte) (int, error) {
 	l.t.Log(strings.TrimSpace(string(line)))
 	return len(line), nil
-}
-
-func readAll(t *testing.T, response *http.Response) []byte {
-	t.Helper()
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return body
 }
 
 // snapshot is the map that the leader's snapshot in Redis shows, once it has come to seq.

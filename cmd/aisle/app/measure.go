@@ -12,8 +12,9 @@ func (a *App) measure(p *parts) {
 		"postgresql_up": p.health.postgres.Load,
 		"redis_up":      p.health.redis.Load,
 		"etcd_up":       func() bool { return p.coord != nil && p.coord.Connected() },
+		"etcd_alarm":    func() bool { return p.coord != nil && p.coord.Alarmed() },
 	} {
-		a.metrics.GaugeFunc(name, "Whether the store answered lately: 1 or 0.", func() float64 {
+		a.metrics.GaugeFunc(name, "1 when so: a store answered lately, or etcd is out of space.", func() float64 {
 			if up() {
 				return 1
 			}
