@@ -59,3 +59,9 @@ func (c *dbClock) surelyBefore(deadline time.Time) bool {
 	now, known := c.now()
 	return known && now.Add(clockDoubt).Before(deadline)
 }
+
+// surelyPast says that the deadline has come: the estimate is never ahead of the clock.
+func (c *dbClock) surelyPast(deadline time.Time) bool {
+	now, known := c.now()
+	return known && !now.Before(deadline)
+}

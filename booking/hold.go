@@ -127,7 +127,7 @@ func (s *Service) judgeAdd(o order, show Showing, p *picture) (*draft, error) {
 		return nil, &TooManySeatsError{Limit: s.cfg.MaxSeats}
 	}
 	if err := s.obstacle(o, p); err != nil {
-		return nil, err
+		return nil, s.insteadOf(err, p)
 	}
 	d := newDraft(o, show.ID, p.own)
 	d.limited = true
@@ -142,6 +142,14 @@ func (s *Service) judgeAdd(o order, show Showing, p *picture) (*draft, error) {
 		Booking: p.own, Session: o.Session, State: StateHeld, Seats: seats, Total: show.Price(seats), Why: WhyHold,
 	}, hold)
 	return d, nil
+}
+
+// insteadOf is what to say when seats can't be added: that the hold itself is over matters more.
+func (s *Service) insteadOf(refusal error, p *picture) error {
+	if own := p.bookings[p.own]; own.State == StateHeld && s.clock.surelyPast(own.Deadline) {
+		return ErrHoldExpired
+	}
+	return refusal
 }
 
 // obstacle is why the wanted seats can't be had: others have some of them, or the session's own other

@@ -130,7 +130,7 @@ func TestAShowingWithoutAStreamIsNotOnSale(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 5)
 	other := uuid.New()
-	h.hall.more[other] = true
+	h.hall.add(other)
 	r := h.replica(booking.Config{})
 
 	_, err := r.Hold(t.Context(), newPerson().command("hold"), other, numbered(1, 1))

@@ -139,6 +139,13 @@ func (l *hall) Offer(id uuid.UUID) (booking.Showing, bool) {
 	return show, id == l.show.ID || l.more[id]
 }
 
+// add is one more showing, just like the first.
+func (l *hall) add(showing uuid.UUID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.more[showing] = true
+}
+
 func (l *hall) change(f func(*booking.Showing)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

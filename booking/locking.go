@@ -41,7 +41,7 @@ func (s *Service) grip(ctx context.Context, cmd Command, p *picture) (grip, erro
 		return g, nil
 	case errors.As(err, &taken) && p.agrees(taken.Holders):
 		s.cfg.Metrics.Lock(LockFinal)
-		return g, p.earlyIfRepeated(&SeatsUnavailableError{Seats: p.unavailable()})
+		return g, p.earlyIfRepeated(s.insteadOf(&SeatsUnavailableError{Seats: p.unavailable()}, p))
 	case errors.As(err, &taken):
 		s.cfg.Metrics.Lock(LockDoubted)
 		g.holders = taken.Holders
@@ -97,9 +97,10 @@ func pause(ctx context.Context, wait time.Duration) bool {
 }
 
 // agrees says that the map confirms the lock's refusal for at least one seat: it is sold or blocked, or
-// the same other session holds it for a while yet. A map that names another holder is old.
+// the same other session holds it for a while yet. A map that names another holder is old. What a
+// booking that isn't a hold may not do is another refusal.
 func (p *picture) agrees(holders map[string]uuid.UUID) bool {
-	if p.meetsItself() {
+	if p.meetsItself() || (p.needsOwn && p.bookings[p.own].State != StateHeld) {
 		return false
 	}
 	return slices.ContainsFunc(p.unavailable(), func(problem SeatProblem) bool {

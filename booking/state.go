@@ -84,7 +84,7 @@ func (s *State) Apply(e eventstore.Event) error {
 func (s *State) applyBody(e eventstore.Event) error {
 	switch e.Type {
 	case TypeShowingOpened:
-		return json.Unmarshal(e.Data, &s.Opened)
+		return s.applyOpened(e)
 	case TypeSeatStatusChanged:
 		return s.applySeat(e)
 	case TypeBookingHeld, TypeBookingSeatsAdded, TypeBookingSeatGivenBack,
@@ -93,6 +93,15 @@ func (s *State) applyBody(e eventstore.Event) error {
 	default:
 		return nil
 	}
+}
+
+func (s *State) applyOpened(e eventstore.Event) error {
+	var body ShowingOpened
+	if err := json.Unmarshal(e.Data, &body); err != nil {
+		return err
+	}
+	s.Opened = body
+	return nil
 }
 
 func (s *State) applySeat(e eventstore.Event) error {

@@ -72,7 +72,7 @@ func benchShow(b *testing.B) (*show, *crowd) {
 			h.codes = append(h.codes, booking.Seat(string(row)+number))
 		}
 	}
-	s := newShow(uuid.New(), h.codes, time.Now())
+	s := newShow(uuid.New(), h.codes, &zipper{}, time.Now())
 	s.replace("l", booking.NewState(), time.Now())
 	return s, &crowd{showing: s.id, codes: h.codes}
 }

@@ -32,7 +32,7 @@ func TestSinceIsTheDifferenceOfTwoFolds(t *testing.T) {
 	codes := []booking.Seat{"A1", "A2", "A3", "B1"}
 	rapid.Check(t, func(t *rapid.T) {
 		showing := uuid.New()
-		s := newShow(showing, codes, time.Time{})
+		s := newShow(showing, codes, &zipper{}, time.Time{})
 		// The first part comes with a snapshot, the rest as deltas.
 		loaded := rapid.IntRange(0, 20).Draw(t, "loaded")
 		total := loaded + rapid.IntRange(0, 40).Draw(t, "deltas")
@@ -101,7 +101,7 @@ func TestSinceIsTheDifferenceOfTwoFolds(t *testing.T) {
 func TestRepeatsGapsAndOtherLogsChangeNothing(t *testing.T) {
 	t.Parallel()
 	showing := uuid.New()
-	s := newShow(showing, []booking.Seat{"A1"}, time.Now())
+	s := newShow(showing, []booking.Seat{"A1"}, &zipper{}, time.Now())
 	event := func(seq int64) []eventstore.Event {
 		return []eventstore.Event{seatEvent(t, showing, seq, "A1", booking.Held)}
 	}
@@ -121,7 +121,7 @@ func TestRepeatsGapsAndOtherLogsChangeNothing(t *testing.T) {
 func TestAnUnreadableEventStopsTheMap(t *testing.T) {
 	t.Parallel()
 	showing := uuid.New()
-	s := newShow(showing, []booking.Seat{"A1"}, time.Now())
+	s := newShow(showing, []booking.Seat{"A1"}, &zipper{}, time.Now())
 	s.replace("l", booking.NewState(), time.Now())
 	bad := seatEvent(t, showing, 1, "A1", booking.Held)
 	bad.Data = json.RawMessage(`[]`)

@@ -65,7 +65,7 @@ func FuzzDecodeDelta(f *testing.F) {
 			require.Equal(t, showing, e.Stream)
 			require.Equal(t, m.Prev+1+int64(i), e.Seq)
 		}
-		s := newShow(showing, []booking.Seat{"A1", "A2"}, time.Now())
+		s := newShow(showing, []booking.Seat{"A1", "A2"}, &zipper{}, time.Now())
 		s.replace(m.Log, booking.NewState(), time.Now())
 		s.apply(m.Log, m.Events)
 		require.LessOrEqual(t, s.state.Seq, m.Seq)

@@ -37,6 +37,7 @@ type Live struct {
 	graces   chan grace
 	checkNow chan struct{}
 	done     chan struct{}
+	zipper   zipper
 
 	logOutage, redisOutage outage
 	badSnapshots           badOnce
@@ -184,7 +185,7 @@ func (l *Live) follow(showing uuid.UUID, m *Map) (*show, error) {
 		if !known {
 			return nil, fmt.Errorf("%w: %s", ErrUnknownShowing, showing)
 		}
-		s = newShow(showing, codes, now)
+		s = newShow(showing, codes, &l.zipper, now)
 		l.makeRoom(l.cfg.MaxMaps - 1)
 		l.shows[showing] = s
 		// First the channel, then the load: what happens in between is asked for when the

@@ -21,7 +21,8 @@ type Delta struct {
 
 // show is one showing that is followed: its state, and who looks at it.
 type show struct {
-	id uuid.UUID
+	id     uuid.UUID
+	zipper *zipper
 	// ready is closed when the first load has ended, well or badly.
 	ready chan struct{}
 
@@ -54,9 +55,9 @@ type show struct {
 	snapshot *Snapshot
 }
 
-func newShow(id uuid.UUID, codes []booking.Seat, now time.Time) *show {
+func newShow(id uuid.UUID, codes []booking.Seat, z *zipper, now time.Time) *show {
 	return &show{
-		id: id, ready: make(chan struct{}), seats: newSeats(codes),
+		id: id, zipper: z, ready: make(chan struct{}), seats: newSeats(codes),
 		openers: map[*Map]struct{}{}, idleSince: now,
 	}
 }
@@ -209,9 +210,8 @@ func (s *show) current() Snapshot {
 	if s.encoded == nil {
 		s.encoded = encodeSeats(s.seats.codes, s.seats.status)
 	}
-	snapshot := newSnapshot(s.id, s.log, s.state.Seq, s.stale, s.encoded)
-	s.snapshot = &snapshot
-	return snapshot
+	s.snapshot = encoded(Snapshot{Showing: s.id, Log: s.log, Seq: s.state.Seq, Stale: s.stale, Seats: s.encoded}, s.zipper)
+	return *s.snapshot
 }
 
 func (s *show) since(log string, seq int64) (Delta, bool) {

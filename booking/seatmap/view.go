@@ -38,11 +38,13 @@ func (s Snapshot) JSON() []byte { return s.body.plain() }
 // Gzip is JSON, compressed once for all who ask.
 func (s Snapshot) Gzip() []byte { return s.body.zipped() }
 
-func newSnapshot(showing uuid.UUID, log string, seq int64, stale bool, seats json.RawMessage) Snapshot {
-	s := Snapshot{Showing: showing, Log: log, Seq: seq, Stale: stale, Seats: seats, ETag: etag(log, seq, stale)}
-	plain := sync.OnceValue(func() []byte { return encodeBody(s) })
-	s.body = &body{plain: plain, zipped: sync.OnceValue(func() []byte { return compress(plain()) })}
-	return s
+// encoded is a snapshot of which the bodies can be had.
+func encoded(s Snapshot, z *zipper) *Snapshot {
+	s.ETag = etag(s.Log, s.Seq, s.Stale)
+	bare := s
+	plain := sync.OnceValue(func() []byte { return encodeBody(bare) })
+	s.body = &body{plain: plain, zipped: sync.OnceValue(func() []byte { return z.compress(plain()) })}
+	return &s
 }
 
 func etag(log string, seq int64, stale bool) string {
@@ -68,12 +70,20 @@ func encodeBody(s Snapshot) []byte {
 	return append(b, '}')
 }
 
-func compress(plain []byte) []byte {
+// zipper compresses. A compressor is large, so they are used again.
+type zipper struct{ pool sync.Pool }
+
+func (z *zipper) compress(plain []byte) []byte {
 	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
+	w, ok := z.pool.Get().(*gzip.Writer)
+	if !ok {
+		w = gzip.NewWriter(&out)
+	}
+	w.Reset(&out)
 	// A bytes.Buffer takes everything.
 	_, _ = w.Write(plain)
 	_ = w.Close()
+	z.pool.Put(w)
 	return out.Bytes()
 }
 
