@@ -30,7 +30,7 @@ func prepareDatabase(ctx context.Context, ownerURL string, demo bool, logger *sl
 	}
 	report, err := eventstore.Migrate(ctx, ownerURL, appRole)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // It says that it migrates.
+		return nil, err
 	}
 	if report.From != report.To {
 		logger.InfoContext(ctx, "migrated the database", slog.Int64("from", report.From), slog.Int64("to", report.To))
@@ -58,10 +58,10 @@ func newAppPassword(ctx context.Context, ownerURL string) (string, error) {
 	password := rand.Text()
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT set_config('aisle.role', $1, true), set_config('aisle.password', $2, true)", appRole, password); err != nil {
-			return err //nolint:wrapcheck // Wrapped below.
+			return err
 		}
 		_, err := tx.Exec(ctx, roleSQL)
-		return err //nolint:wrapcheck // Wrapped below.
+		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("the servers' role: %w", err)

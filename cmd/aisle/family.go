@@ -72,8 +72,8 @@ func (f *family) endLeftovers(ctx context.Context) error {
 		return fmt.Errorf("processes of an earlier run: %w", err)
 	}
 	var left map[int]child
-	if json.Unmarshal(b, &left) != nil {
-		return nil // half a file tells nothing
+	if err := json.Unmarshal(b, &left); err != nil {
+		return fmt.Errorf("processes of an earlier run: %s: %w", f.path, err)
 	}
 	for _, c := range left {
 		if err := c.end(ctx); err != nil {
@@ -102,8 +102,8 @@ func (c child) end(ctx context.Context) error {
 			return fmt.Errorf("end process %d of an earlier run: %w", c.PID, err)
 		}
 		for late := time.Now().Add(leftoverGrace); c.running() && time.Now().Before(late); {
-			if err := pause(ctx, leftoverPoll); err != nil {
-				return err
+			if !pause(ctx, leftoverPoll) {
+				return fmt.Errorf("end process %d of an earlier run: %w", c.PID, ctx.Err())
 			}
 		}
 	}

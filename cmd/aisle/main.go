@@ -18,9 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// version names the program.
-//
-//nolint:gochecknoglobals // The linker writes it.
+// version names the program; the linker writes it.
 var version = "dev"
 
 // Exit codes.

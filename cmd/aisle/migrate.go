@@ -35,7 +35,7 @@ func (c *migrateCommand) Run(ctx context.Context) error {
 	}
 	report, err := eventstore.Migrate(ctx, c.PostgresURL, c.AppRole)
 	if err != nil {
-		return err //nolint:wrapcheck // It says that it migrates.
+		return err
 	}
 	fmt.Fprintln(os.Stdout, report)
 	return nil
@@ -48,22 +48,22 @@ func waitForPostgres(ctx context.Context, url string) error {
 	for {
 		conn, err := pgx.Connect(ctx, url)
 		if err == nil {
-			return conn.Close(ctx) //nolint:wrapcheck // Nothing to add.
+			return conn.Close(ctx)
 		}
-		if pause(ctx, retryEvery) != nil {
+		if !pause(ctx, retryEvery) {
 			return fmt.Errorf("can't reach PostgreSQL (--postgres-url) within %s: %w", app.StartTimeout, err)
 		}
 	}
 }
 
-// pause waits, and says whether ctx ended meanwhile.
-func pause(ctx context.Context, d time.Duration) error {
+// pause waits; it is false when ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // The caller says what it waited for.
+		return false
 	case <-t.C:
-		return nil
+		return true
 	}
 }

@@ -50,7 +50,7 @@ func (r *replica) keep(ctx context.Context) error {
 		started := time.Now()
 		ready, err := r.runOnce(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // We ended it.
 		}
 		once = once || ready
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok && !once && exit.Exited() {
@@ -60,7 +60,7 @@ func (r *replica) keep(ctx context.Context) error {
 			wait = firstRestart
 		}
 		r.logger.WarnContext(ctx, "a server ended and is started again", slog.Any("error", err), slog.Duration("in", wait))
-		if pause(ctx, wait) != nil {
+		if !pause(ctx, wait) {
 			return nil
 		}
 		wait = min(2*wait, lastRestart)

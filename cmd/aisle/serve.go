@@ -25,7 +25,7 @@ func (c *serveCommand) Run(ctx context.Context) error {
 		fmt.Fprintln(os.Stdout, readyLine+url)
 	})
 	if err != nil {
-		return err //nolint:wrapcheck // It says which setting is wrong.
+		return err
 	}
-	return replica.Run(ctx) //nolint:wrapcheck // It speaks to the operator already.
+	return replica.Run(ctx)
 }

@@ -134,7 +134,7 @@ func (c *upCommand) supervise(ctx context.Context, logger *slog.Logger, family *
 		r.family, r.logger = family, logger.With(slog.Int("server", r.number))
 		group.Go(func() error { return r.keep(ctx) })
 	}
-	return group.Wait() //nolint:wrapcheck // A *replicaError, or the error of starting one.
+	return group.Wait()
 }
 
 // replicas are the servers and their settings, which they read from the environment.

@@ -143,7 +143,7 @@ func TestASupervisorKilledWithKill9StartsAgain(t *testing.T) {
 	visitor := newCustomer(t, second.url(t))
 	assert.Equal(t, "sold", visitor.status(showing, "F7"))
 	for _, pid := range before {
-		assert.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "a server of the killed run is left")
+		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "a server of the killed run is left")
 	}
 	visitor.buy(showing, "F8")
 	second.terminate(t)
@@ -198,7 +198,8 @@ func TestAWrongSettingOfTheServersEndsTheSupervisorWithCode2(t *testing.T) {
 	t.Parallel()
 	r := launchWith(t, []string{"AISLE_HOLD_FOR=soon"}, "up", "--data="+stacktest.Dir(t), "--listen=127.0.0.1:0", "--ops-listen=127.0.0.1:0")
 	select {
-	case <-r.ended:
+	case err := <-r.ended:
+		require.Error(t, err)
 		assert.Equal(t, 2, r.cmd.ProcessState.ExitCode())
 		assert.Contains(t, r.stderr.String(), "--hold-for")
 	case <-time.After(time.Minute):

@@ -98,15 +98,15 @@ func (a account) canPass(info fs.FileInfo) bool {
 // makeDirs is os.MkdirAll whose new folders are open to pass through, whatever the umask.
 func makeDirs(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err //nolint:wrapcheck // The caller says what for.
+		return err
 	}
 	if err := makeDirs(filepath.Dir(dir)); err != nil {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // See openDir.
-		return err //nolint:wrapcheck // The caller says what for.
+		return err
 	}
-	return os.Chmod(dir, 0o711) //nolint:gosec,wrapcheck // See openDir.
+	return os.Chmod(dir, 0o711) //nolint:gosec // See openDir.
 }
 
 // ownDir makes a directory that belongs to the account alone.

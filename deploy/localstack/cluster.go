@@ -68,7 +68,7 @@ func (c *Cluster) healthy(ctx context.Context) bool {
 
 func healthyNode(ctx context.Context, port int) bool {
 	client := redisClient(port)
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	info, infoErr := client.ClusterInfo(ctx).Result()
 	nodes, nodesErr := client.ClusterNodes(ctx).Result()
 	replication, err := client.Info(ctx, "replication").Result()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ func (e *etcdServer) tryPorts(ctx context.Context) error {
 	var err error
 	for range 5 {
 		var cfg *embed.Config
-		if cfg, err = e.config(); err != nil {
+		if cfg, err = e.config(ctx); err != nil {
 			return err
 		}
 		if err = e.launch(ctx, cfg); err == nil {
@@ -85,28 +86,31 @@ func (e *etcdServer) launch(ctx context.Context, cfg *embed.Config) error {
 		return fmt.Errorf("embedded etcd is not ready: %w", ctx.Err())
 	}
 	e.server, e.gone = server, make(chan struct{})
-	go watchEtcd(server, e.gone)
+	go watchEtcd(server, e.gone, e.stack.cfg.Logger)
 	return nil
 }
 
 // watchEtcd closes gone when the server ended, asked for or not.
-func watchEtcd(server *embed.Etcd, gone chan<- struct{}) {
+func watchEtcd(server *embed.Etcd, gone chan<- struct{}, logger *slog.Logger) {
 	defer close(gone)
 	select {
 	case <-server.Server.StopNotify():
-	case <-server.Err():
+	case err := <-server.Err():
+		if err != nil {
+			logger.Error("etcd ended by itself", slog.Any("error", err))
+		}
 	}
 }
 
-func (e *etcdServer) config() (*embed.Config, error) {
+func (e *etcdServer) config(ctx context.Context) (*embed.Config, error) {
 	if err := os.MkdirAll(e.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("etcd directory: %w", err)
 	}
-	client, err := e.listen(portEtcdClient)
+	client, err := e.listen(ctx, portEtcdClient)
 	if err != nil {
 		return nil, err
 	}
-	peer, err := e.listen(portEtcdPeer)
+	peer, err := e.listen(ctx, portEtcdPeer)
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +130,9 @@ func (e *etcdServer) config() (*embed.Config, error) {
 	return cfg, nil
 }
 
-func (e *etcdServer) listen(name string) (url.URL, error) {
+func (e *etcdServer) listen(ctx context.Context, name string) (url.URL, error) {
 	if !e.once {
-		if _, err := e.stack.ports.claim(name); err != nil {
+		if _, err := e.stack.ports.claim(ctx, name); err != nil {
 			return url.URL{}, err
 		}
 	}

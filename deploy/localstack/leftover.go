@@ -49,7 +49,7 @@ func findProcesses(program, mark string) ([]int, error) {
 
 // isProcess says whether a process is running that program with that argument now.
 func isProcess(pid int, program, mark string) bool {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {
 		return false
 	}

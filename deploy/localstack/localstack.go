@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -216,10 +217,9 @@ func (s *Stack) stop(ctx context.Context, st store) error {
 // Stop stops all stores, last started first, and gives the directory back. A store that does not stop by
 // itself within 8 s, or before ctx ends, is killed.
 func (s *Stack) Stop(ctx context.Context) error {
-	stores := s.stores()
 	var errs []error
-	for i := len(stores) - 1; i >= 0; i-- {
-		errs = append(errs, s.stop(ctx, stores[i]))
+	for _, st := range slices.Backward(s.stores()) {
+		errs = append(errs, s.stop(ctx, st))
 	}
 	errs = append(errs, s.lock.release())
 	return errors.Join(errs...)

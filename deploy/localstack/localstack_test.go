@@ -116,7 +116,9 @@ func TestASaleSurvivesARestartOnTheSamePorts(t *testing.T) {
 
 	again := start(t, cfg)
 	assert.Equal(t, 1, count(t, again.PostgresURL()))
-	assert.Equal(t, urls, []string{again.PostgresURL(), again.RedisURL(), again.EtcdEndpoints()[0]})
+	assert.Equal(t, urls[0], again.PostgresURL())
+	assert.Equal(t, urls[1], again.RedisURL())
+	assert.Equal(t, urls[2], again.EtcdEndpoints()[0])
 }
 
 func TestPostgresIsDurableUnlessVolatile(t *testing.T) {

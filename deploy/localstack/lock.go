@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// BusyError: another process runs the stores of this directory.
+// BusyError says that another process runs the stores of this directory.
 type BusyError struct {
 	Dir string
 	// PID of the other, as it wrote it down; 0 when unknown.

@@ -64,13 +64,13 @@ func (p *ports) address(name string) string {
 }
 
 // claim returns the remembered port where it is free, and otherwise picks and remembers another.
-func (p *ports) claim(name string) (int, error) {
+func (p *ports) claim(ctx context.Context, name string) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if port, ok := p.used[name]; ok && portFree(port) {
+	if port, ok := p.used[name]; ok && portFree(ctx, port) {
 		return port, nil
 	}
-	port, err := pickPort(p.used)
+	port, err := pickPort(ctx, p.used)
 	if err != nil {
 		return 0, err
 	}
@@ -86,23 +86,23 @@ func (p *ports) save() error {
 	return writeFile(p.path, b)
 }
 
-func pickPort(used map[string]int) (int, error) {
+func pickPort(ctx context.Context, used map[string]int) (int, error) {
 	taken := make(map[int]bool, len(used))
 	for _, port := range used {
 		taken[port] = true
 	}
 	for range 200 {
 		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // Not a secret.
-		if !taken[port] && portFree(port) {
+		if !taken[port] && portFree(ctx, port) {
 			return port, nil
 		}
 	}
 	return 0, fmt.Errorf("no free port on 127.0.0.1 between %d and %d", firstPort, lastPort)
 }
 
-func portFree(port int) bool {
+func portFree(ctx context.Context, port int) bool {
 	var lc net.ListenConfig
-	l, err := lc.Listen(context.Background(), "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	l, err := lc.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return false
 	}

@@ -88,13 +88,16 @@ func newPostgres(s *Stack) (*postgresServer, error) {
 	if !s.cfg.Services.Has(Postgres) {
 		return p, nil
 	}
-	return p, p.loadPassword()
+	if err := p.loadPassword(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // prepare makes what a start needs: the data directory, and an empty folder for the socket.
 func (p *postgresServer) prepare(ctx context.Context) error {
 	if _, err := os.Stat(p.dir); errors.Is(err, fs.ErrNotExist) {
-		if err := p.initialize(ctx); err != nil {
+		if err := p.initCluster(ctx); err != nil {
 			return err
 		}
 	}
@@ -127,9 +130,9 @@ func (p *postgresServer) loadPassword() error {
 	return writeFile(path, []byte(p.password+"\n"))
 }
 
-// initialize makes the data directory: initdb into another name, then a rename, so that a kill in between
+// initCluster makes the data directory: initdb into another name, then a rename, so that a kill in between
 // leaves nothing that looks finished.
-func (p *postgresServer) initialize(ctx context.Context) error {
+func (p *postgresServer) initCluster(ctx context.Context) error {
 	bin, err := postgresPrograms(0)
 	if err != nil {
 		return err
@@ -142,7 +145,7 @@ func (p *postgresServer) initialize(ctx context.Context) error {
 		return err
 	}
 	passwordFile := half + ".password"
-	defer os.Remove(passwordFile)
+	defer func() { _ = os.Remove(passwordFile) }()
 	if err := os.WriteFile(passwordFile, []byte(p.password), 0o600); err != nil {
 		return fmt.Errorf("owner's password: %w", err)
 	}
@@ -171,7 +174,7 @@ func syncDir(dir string) error {
 	if err != nil {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if err := f.Sync(); err != nil {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}
@@ -190,7 +193,7 @@ func (p *postgresServer) dropStrangersPID() error {
 	if err != nil {
 		return fmt.Errorf("stale pid file: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	pid := readPID(f)
 	if pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return nil
@@ -208,7 +211,7 @@ func (p *postgresServer) launch(ctx context.Context, bin string) error {
 		port := p.stack.ports.get(portPostgres)
 		if !p.pinned {
 			var err error
-			if port, err = p.stack.ports.claim(portPostgres); err != nil {
+			if port, err = p.stack.ports.claim(ctx, portPostgres); err != nil {
 				return err
 			}
 		}
@@ -251,7 +254,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // The caller says what it waited for.
+		return ctx.Err()
 	case <-t.C:
 		return nil
 	}
@@ -298,7 +301,7 @@ func (p *postgresServer) connect(ctx context.Context) (*pgx.Conn, error) {
 	defer cancel()
 	q := url.Values{"host": {p.socketDir}, "port": {strconv.Itoa(p.stack.ports.get(portPostgres))}}
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(postgresOwner, p.password), Path: "/postgres", RawQuery: q.Encode()}
-	return pgx.Connect(ctx, u.String()) //nolint:wrapcheck // The callers say what for.
+	return pgx.Connect(ctx, u.String())
 }
 
 func (p *postgresServer) createDatabase(ctx context.Context) error {

@@ -54,7 +54,7 @@ func (c command) run() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	cmd := exec.Command(c.program, c.args...) //nolint:gosec,noctx // Our own arguments; stop ends it, in order.
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.dir, environment(), c.attributes()
 	cmd.Stdout, cmd.Stderr = log, log
@@ -157,7 +157,7 @@ func tail(path string, from int64) string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	b, err := io.ReadAll(io.NewSectionReader(f, from, 4<<10))
 	if err != nil {
 		return ""

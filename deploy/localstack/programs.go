@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// MissingError: a program is not installed.
+// MissingError says that a program is not installed.
 type MissingError struct {
 	// Program that was looked for, and the Debian package that has it.
 	Program, Package string

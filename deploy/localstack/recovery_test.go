@@ -7,7 +7,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -72,7 +71,7 @@ func TestAPIDFileThatNamesAStrangerDoesNotHinder(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, end()) })
 	pidFile := filepath.Join(cfg.Dir, "postgres", "postmaster.pid")
-	require.NoError(t, os.WriteFile(pidFile, []byte(strconv.Itoa(stranger)+"\n"), 0o644)) //nolint:gosec // As PostgreSQL's own is.
+	require.NoError(t, os.WriteFile(pidFile, []byte(strconv.Itoa(stranger)+"\n"), 0o644))
 
 	s := start(t, cfg)
 	execute(t, s.PostgresURL(), "SELECT 1")
@@ -119,9 +118,9 @@ func asPlainUser(t *testing.T, cmd *exec.Cmd, dir string) {
 	require.NoError(t, os.Chown(dir, int(uid), int(gid)))
 	from, err := os.Open(cmd.Path)
 	require.NoError(t, err)
-	defer from.Close()
+	defer func() { _ = from.Close() }()
 	copied := filepath.Join(dir, "program")
-	to, err := os.OpenFile(copied, os.O_CREATE|os.O_WRONLY, 0o755) //nolint:gosec // The plain user runs it.
+	to, err := os.OpenFile(copied, os.O_CREATE|os.O_WRONLY, 0o755)
 	require.NoError(t, err)
 	_, err = io.Copy(to, from)
 	require.NoError(t, err)
@@ -148,5 +147,5 @@ func TestADirectoryThatPostgresCanNotReachIsRefusedInOneLine(t *testing.T) {
 		return
 	}
 	require.ErrorContains(t, err, closed+" is closed to it")
-	assert.Equal(t, 1, len(strings.Split(err.Error(), "\n")))
+	assert.NotContains(t, err.Error(), "\n")
 }

@@ -48,7 +48,7 @@ func (r *redisServer) start(ctx context.Context) error {
 		if r.pinned {
 			return r.stack.ports.get(portRedis), nil
 		}
-		return r.stack.ports.claim(portRedis)
+		return r.stack.ports.claim(ctx, portRedis)
 	}
 	running, _, err := node.launch(ctx, pick)
 	if err != nil {
@@ -150,7 +150,7 @@ func listening(ctx context.Context, port int) bool {
 
 func answersAs(ctx context.Context, port int, pid string) bool {
 	client := redisClient(port)
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	info, err := client.Info(ctx, "server").Result()
 	return err == nil && strings.Contains(info, pid)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -136,7 +137,7 @@ func (g *redisGroup) add(ctx context.Context, node redisNode) error {
 	for _, n := range g.nodes {
 		used[n.address()] = n.port
 	}
-	running, port, err := node.launch(ctx, func() (int, error) { return pickPort(used) })
+	running, port, err := node.launch(ctx, func() (int, error) { return pickPort(ctx, used) })
 	if err != nil {
 		return err
 	}
@@ -163,8 +164,8 @@ func (g *redisGroup) kill(address string) error {
 
 func (g *redisGroup) stop(ctx context.Context) error {
 	var errs []error
-	for i := len(g.nodes) - 1; i >= 0; i-- {
-		errs = append(errs, g.nodes[i].running.stop(ctx))
+	for _, n := range slices.Backward(g.nodes) {
+		errs = append(errs, n.running.stop(ctx))
 	}
 	if g.lock != nil {
 		errs = append(errs, g.lock.release())
