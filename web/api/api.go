@@ -131,7 +131,10 @@ func newServer(cfg Config, deps Deps) (*server, error) {
 	if s.static, err = newStatic(deps.UI); err != nil {
 		return nil, err
 	}
-	return s, s.limiters()
+	if err := s.limiters(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (s *server) limiters() (err error) {

@@ -42,6 +42,7 @@ func (s *server) readBody(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(raw))
+	r.Header.Set("Content-Type", "application/json") // however it was spelled
 	next(ctx)
 }
 

@@ -16,9 +16,12 @@ func TestTheKeyIsNeeded(t *testing.T) {
 	me := s.customer()
 	id := me.hold("A1")
 	calls := [][3]string{
-		{"POST", s.bookingsPath(), wanted("A2")}, {"POST", "/bookings/" + id + "/seats", wanted("A2")},
-		{"DELETE", "/bookings/" + id + "/seats/A1", ""}, {"POST", "/bookings/" + id + "/confirm", ""},
-		{"DELETE", "/bookings/" + id, ""}, {"DELETE", "/sessions/current", ""},
+		{"POST", s.bookingsPath(), wanted("A2")},
+		{"POST", "/bookings/" + id + "/seats", wanted("A2")},
+		{"DELETE", "/bookings/" + id + "/seats/A1", ""},
+		{"POST", "/bookings/" + id + "/confirm", ""},
+		{"DELETE", "/bookings/" + id, ""},
+		{"DELETE", "/sessions/current", ""},
 	}
 	for _, call := range calls {
 		headers := []string{"Authorization", "Bearer " + me.token, "Content-Type", "application/json"}

@@ -53,52 +53,57 @@ func (s *server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		wrapped := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
-		defer func() {
-			took := time.Since(start)
-			status := wrapped.Status()
-			if status == 0 {
-				status = http.StatusOK
-				if websocket.IsWebSocketUpgrade(r) {
-					status = http.StatusSwitchingProtocols // the socket has taken the line over
-				}
-			}
-			route := chi.RouteContext(r.Context()).RoutePattern()
-			if s.deps.Observe != nil {
-				s.deps.Observe(route, r.Method, status, took)
-			}
-			level := slog.LevelInfo
-			if !strings.HasPrefix(route, basePath) {
-				level = slog.LevelDebug // pages and their parts
-			}
-			s.cfg.Logger.LogAttrs(r.Context(), level, "request",
-				slog.String("request", requestOf(r.Context()).id), slog.String("method", r.Method), slog.String("route", route),
-				slog.Int("status", status), slog.Int("bytes", wrapped.BytesWritten()), slog.Duration("took", took))
-		}()
+		defer s.observed(wrapped, r, start)
 		next.ServeHTTP(wrapped, r)
 	})
+}
+
+func (s *server) observed(w middleware.WrapResponseWriter, r *http.Request, start time.Time) {
+	took := time.Since(start)
+	status := w.Status()
+	if status == 0 {
+		status = http.StatusOK
+		if websocket.IsWebSocketUpgrade(r) {
+			status = http.StatusSwitchingProtocols // the socket has taken the line over
+		}
+	}
+	ctx := r.Context()
+	route := chi.RouteContext(ctx).RoutePattern()
+	if s.deps.Observe != nil {
+		s.deps.Observe(route, r.Method, status, took)
+	}
+	level := slog.LevelInfo
+	if !strings.HasPrefix(route, basePath) {
+		level = slog.LevelDebug // pages and their parts
+	}
+	s.cfg.Logger.LogAttrs(ctx, level, "request",
+		slog.String("request", requestOf(ctx).id), slog.String("method", r.Method), slog.String("route", route),
+		slog.Int("status", status), slog.Int("bytes", w.BytesWritten()), slog.Duration("took", took))
 }
 
 // recover turns a panic into a 500 for this request alone.
 func (s *server) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			caught := recover()
-			if caught == nil {
-				return
-			}
-			if caught == http.ErrAbortHandler { //nolint:errorlint // panic values are compared as they are
-				panic(caught)
-			}
-			s.cfg.Logger.ErrorContext(r.Context(), "a handler panicked",
-				slog.String("request", requestOf(r.Context()).id), slog.String("panic", fmt.Sprint(caught)),
-				slog.String("stack", string(debug.Stack())))
-			if wrapped, ok := w.(middleware.WrapResponseWriter); ok && wrapped.Status() != 0 {
-				panic(http.ErrAbortHandler) // too late for an answer: cut the line, so that nobody takes half for whole
-			}
-			problemOf(fmt.Errorf("panic: %v", caught)).write(w)
-		}()
+		defer s.caught(w, r)
 		next.ServeHTTP(w, r)
 	})
+}
+
+func (s *server) caught(w http.ResponseWriter, r *http.Request) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	if value == http.ErrAbortHandler { //nolint:errorlint // panic values are compared as they are
+		panic(value)
+	}
+	s.cfg.Logger.ErrorContext(r.Context(), "a handler panicked",
+		slog.String("request", requestOf(r.Context()).id), slog.String("panic", fmt.Sprint(value)),
+		slog.String("stack", string(debug.Stack())))
+	if wrapped, ok := w.(middleware.WrapResponseWriter); ok && wrapped.Status() != 0 {
+		panic(http.ErrAbortHandler) // too late for an answer: cut the line, so that nobody takes half for whole
+	}
+	problemOf(fmt.Errorf("panic: %v", value)).write(w)
 }
 
 // secure sets the headers that keep browsers careful. A handler may loosen them for its own page.
@@ -183,10 +188,14 @@ func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	if r.URL.RawPath != "" {
+		path = r.URL.RawPath // that is what chi routes by
+	}
 	var allow []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
 		routes := chi.RouteContext(r.Context()).Routes
-		if routes != nil && routes.Match(chi.NewRouteContext(), method, r.URL.Path) {
+		if routes != nil && routes.Match(chi.NewRouteContext(), method, path) {
 			allow = append(allow, method)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -115,6 +116,9 @@ func serve[I, O any](s *server, op huma.Operation, errs []kind, handler func(con
 		out, err := handler(ctx, input)
 		if err != nil {
 			p := problemOf(err)
+			if op.Method == http.MethodGet {
+				p = problemOfRead(err)
+			}
 			s.logProblem(ctx, p)
 			return nil, p
 		}
@@ -203,8 +207,8 @@ func (s *server) refuseContext(ctx huma.Context, p *problem) {
 
 // logProblem logs what an operator should know: that we failed, and why.
 func (s *server) logProblem(ctx context.Context, p *problem) {
-	if p.cause == nil || p.status < http.StatusInternalServerError || ctx.Err() != nil {
-		return
+	if p.cause == nil || p.status < http.StatusInternalServerError || errors.Is(ctx.Err(), context.Canceled) {
+		return // nobody is there to be told, or nothing of ours is wrong
 	}
 	s.cfg.Logger.WarnContext(ctx, "a request failed", slog.String("request", requestOf(ctx).id),
 		slog.String("problem", p.slug), slog.Any("error", p.cause))

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,9 +103,7 @@ func (p *problem) write(w http.ResponseWriter) {
 		http.Error(w, http.StatusText(p.status), p.status)
 		return
 	}
-	for name, values := range p.headers {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), p.headers)
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Del("ETag")
@@ -144,14 +143,25 @@ func problemAt(err error, seats string) *problem {
 	case errors.Is(err, auth.ErrUnknown):
 		p = unauthenticated()
 	case errors.Is(err, booking.ErrOutcomeUnknown):
-		p = newProblem(kindOutcomeUnknown,
-			"The answer was lost on its way. Repeat the request with the same Idempotency-Key.").retryAfter(time.Second)
+		p = outcomeUnknown()
 	case errors.Is(err, booking.ErrUnavailable), errors.Is(err, auth.ErrUnavailable):
-		p = newProblem(kindUnavailable, "A store that this needs can't be reached; nothing was done.").retryAfter(unavailableFor)
+		p = unavailable()
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		// Whether anything was done can't be said; a read is mapped by problemOfRead.
+		p = outcomeUnknown()
 	default:
 		p = newProblem(kindInternal, "Something went wrong on our side.")
 	}
 	return p.because(err)
+}
+
+// problemOfRead is problemOf for a request that changes nothing, of which the outcome is never unknown.
+func problemOfRead(err error) *problem {
+	p := problemOf(err)
+	if p.slug == kindOutcomeUnknown.slug {
+		return unavailable().because(err)
+	}
+	return p
 }
 
 // bookingProblem maps the errors of booking that carry something; nil for all others.
@@ -224,6 +234,15 @@ func notFound() *problem {
 func unauthenticated() *problem {
 	return newProblem(kindUnauthenticated, "Start a session first: POST /api/v1/sessions.").
 		header("WWW-Authenticate", `Bearer realm="aisle"`)
+}
+
+func unavailable() *problem {
+	return newProblem(kindUnavailable, "A store that this needs can't be reached; nothing was done.").retryAfter(unavailableFor)
+}
+
+func outcomeUnknown() *problem {
+	return newProblem(kindOutcomeUnknown,
+		"The answer was lost on its way. Repeat the request with the same Idempotency-Key.").retryAfter(time.Second)
 }
 
 func keyMismatch() *problem {

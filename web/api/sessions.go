@@ -96,7 +96,7 @@ func (s *server) refuseUsedKey(ctx context.Context, info *request) error {
 
 // cookie is the session cookie as this request's client must get it.
 func (s *server) cookie(ctx context.Context, token string, age int) http.Cookie {
-	cookie := http.Cookie{
+	cookie := http.Cookie{ //nolint:gosec // Secure follows below, where the client came by TLS
 		Name: cookieName, Value: token, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	}
 	if requestOf(ctx).https {

@@ -93,9 +93,12 @@ func TestWhoHasASession(t *testing.T) {
 		s.do(http.MethodGet, "/api/v1"+path, "").problem(401, "unauthenticated")
 	}
 	for _, call := range [][2]string{
-		{"POST", s.bookingsPath()}, {"POST", "/bookings/" + uuid.NewString() + "/seats"},
-		{"DELETE", "/bookings/" + uuid.NewString() + "/seats/A1"}, {"POST", "/bookings/" + uuid.NewString() + "/confirm"},
-		{"DELETE", "/bookings/" + uuid.NewString()}, {"DELETE", "/sessions/current"},
+		{"POST", s.bookingsPath()},
+		{"POST", "/bookings/" + uuid.NewString() + "/seats"},
+		{"DELETE", "/bookings/" + uuid.NewString() + "/seats/A1"},
+		{"POST", "/bookings/" + uuid.NewString() + "/confirm"},
+		{"DELETE", "/bookings/" + uuid.NewString()},
+		{"DELETE", "/sessions/current"},
 	} {
 		s.do(call[0], "/api/v1"+call[1], "", "Idempotency-Key", "k").problem(401, "unauthenticated")
 	}

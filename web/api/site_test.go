@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -117,7 +118,7 @@ func (s *site) openCinema() {
 			kind = catalogue.Wheelchair
 		}
 		plan.Seats = append(plan.Seats, catalogue.LayoutSeat{
-			Seat: booking.Seat(fmt.Sprintf("A%d", i+1)), Row: "A", Number: fmt.Sprint(i + 1), X: float64(i), Category: category, Kind: kind,
+			Seat: booking.Seat("A" + strconv.Itoa(i+1)), Row: "A", Number: strconv.Itoa(i + 1), X: float64(i), Category: category, Kind: kind,
 		})
 	}
 	film := uuid.New()
@@ -163,6 +164,7 @@ func (s *site) openRooms(set settings) {
 	s.hub, err = realtime.NewHub(realtime.Config{CheckOrigin: origins.Allowed, Logger: s.logger()}, rooms{s.live})
 	require.NoError(s.t, err)
 	set.auth.Logger = s.logger()
+	set.auth.QueryTimeout = 10 * time.Second // a busy machine must not look like a lost database
 	s.sessions, err = auth.NewSessions(s.pool, set.auth)
 	require.NoError(s.t, err)
 
@@ -353,8 +355,11 @@ func (c *customer) hold(seats ...string) string {
 func (s *site) bookingsPath() string { return "/showings/" + s.showings.open.String() + "/bookings" }
 
 func wanted(seats ...string) string {
-	body, _ := json.Marshal(map[string][]string{"seats": seats})
-	return string(body)
+	quoted := make([]string, len(seats))
+	for i, seat := range seats {
+		quoted[i] = strconv.Quote(seat)
+	}
+	return `{"seats":[` + strings.Join(quoted, ",") + `]}`
 }
 
 func (r reply) text(name string) string {

@@ -47,16 +47,16 @@ func newMemory(cfg Config) (*memory, error) {
 	}, nil
 }
 
-// fresh is the answer that is still believed: a session, or ErrUnknown; false when there is none.
-func (m *memory) fresh(h hash) (Session, error, bool) {
+// fresh is the answer that is still believed, ok when there is one: a session, or ErrUnknown.
+func (m *memory) fresh(h hash) (session Session, ok bool, err error) {
 	now := m.cfg.Now()
 	if at, ok := m.unknown.GetIfPresent(h); ok && now.Sub(at) < m.cfg.CacheFor {
-		return Session{}, ErrUnknown, true
+		return Session{}, true, ErrUnknown
 	}
 	if a, ok := m.known.GetIfPresent(h); ok && now.Sub(a.at) < m.cfg.CacheFor {
-		return a.session, nil, true
+		return a.session, true, nil
 	}
-	return Session{}, nil, false
+	return Session{}, false, nil
 }
 
 // stale is the session as it was known, for when PostgreSQL is gone.
@@ -93,7 +93,7 @@ func (m *memory) once(ctx context.Context, h hash, ask func(context.Context) (Se
 			return Session{}, fmt.Errorf("%w: too many look-ups at once", ErrUnavailable)
 		}
 		defer m.turns.Release(1)
-		if session, err, ok := m.fresh(h); ok { // another flight landed between the caller's look and this one
+		if session, ok, err := m.fresh(h); ok { // another flight landed between the caller's look and this one
 			return session, err
 		}
 		return ask(ctx)

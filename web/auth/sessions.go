@@ -97,7 +97,7 @@ func (s *Sessions) Lookup(ctx context.Context, token string) (Session, error) {
 	if !ok {
 		return Session{}, ErrUnknown
 	}
-	if session, err, ok := s.memory.fresh(h); ok {
+	if session, ok, err := s.memory.fresh(h); ok {
 		return session, err
 	}
 	session, err := s.memory.once(ctx, h, func(ctx context.Context) (Session, error) {
@@ -117,7 +117,7 @@ func (s *Sessions) Known(token string) bool {
 	if !ok {
 		return true
 	}
-	if _, _, ok := s.memory.fresh(h); ok {
+	if _, ok, _ := s.memory.fresh(h); ok {
 		return true
 	}
 	_, ok = s.memory.stale(h)
