@@ -117,6 +117,42 @@ func TestRepeatsGapsAndOtherLogsChangeNothing(t *testing.T) {
 	require.Equal(t, eventstore.Position{Seq: 1, Event: first[0].ID}, at)
 }
 
+// What was told of a history that is gone is worth nothing, however often the map is rebuilt.
+func TestSinceForgetsALostHistory(t *testing.T) {
+	t.Parallel()
+	showing := uuid.New()
+	s := newShow(showing, []booking.Seat{"A1"}, &zipper{}, time.Now())
+	state := func(seq int64) *booking.State {
+		made := booking.NewState()
+		for i := range seq {
+			require.NoError(t, made.Apply(seatEvent(t, showing, i+1, "A1", booking.Held)))
+		}
+		return made
+	}
+	s.replace("l", state(7), time.Now())
+	_, ok := s.since("l", 7)
+	require.True(t, ok)
+	restored := state(4)
+	for range 2 {
+		s.replace("l", restored, time.Now())
+		for _, seq := range []int64{0, 4, 7, 8} {
+			_, ok = s.since("l", seq)
+			require.False(t, ok, "since %d", seq)
+		}
+	}
+	for seq := int64(5); seq <= 9; seq++ {
+		require.Len(t, s.apply("l", []eventstore.Event{seatEvent(t, showing, seq, "A1", booking.Sold)}).applied, 1)
+	}
+	_, ok = s.since("l", 7)
+	require.False(t, ok)
+	d, ok := s.since("l", 8)
+	require.True(t, ok)
+	require.Equal(t, int64(9), d.Seq)
+	s.replace("m", state(2), time.Now())
+	_, ok = s.since("m", 0)
+	require.True(t, ok, "another log's seqs say nothing of this one's")
+}
+
 // An event that can't be read stops the map, which is called stale; it is reported once.
 func TestAnUnreadableEventStopsTheMap(t *testing.T) {
 	t.Parallel()

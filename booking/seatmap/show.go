@@ -77,10 +77,11 @@ func (s *show) position() (log string, at eventstore.Position, loaded bool) {
 func (s *show) replace(log string, state *booking.State, fresh time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state != nil && s.log == log {
-		s.floor = max(s.state.Seq, state.Seq) + 1
-	} else {
+	switch {
+	case s.state == nil || s.log != log:
 		s.floor = 0
+	case s.state.Position() != state.Position():
+		s.floor = max(s.floor, s.state.Seq+1, state.Seq+1)
 	}
 	s.log, s.state, s.fresh = log, state, fresh
 	s.stale = fresh.IsZero()
