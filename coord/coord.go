@@ -96,16 +96,16 @@ func (c *Coord) present() (*session, <-chan struct{}) {
 	return c.session, c.changed
 }
 
-// awaitSession waits for a session that lives.
-func (c *Coord) awaitSession(ctx context.Context) (*session, error) {
+// awaitSession waits for a session that lives; nil when ctx ends.
+func (c *Coord) awaitSession(ctx context.Context) *session {
 	for {
 		s, changed := c.present()
 		if s != nil {
-			return s, nil
+			return s
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil
 		case <-changed:
 		}
 	}

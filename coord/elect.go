@@ -18,17 +18,13 @@ import (
 // an office.
 func (c *Coord) Elect(ctx context.Context, name string, lead func(term context.Context, t Term) error) error {
 	pause := newPause(c.cfg.TTL)
-	for {
-		s, err := c.awaitSession(ctx)
-		if err != nil {
-			return nil //nolint:nilerr // only ctx's end ends the wait
-		}
-		started := time.Now()
-		err = c.runFor(ctx, s, name, lead)
-		if ctx.Err() != nil {
+	for ctx.Err() == nil {
+		s := c.awaitSession(ctx)
+		if s == nil {
 			return nil
 		}
-		if err != nil {
+		started := time.Now()
+		if err := c.runFor(ctx, s, name, lead); err != nil {
 			c.cfg.Logger.WarnContext(ctx, "a term or candidature ended", slog.String("office", name), slog.Any("error", err))
 		}
 		if time.Since(started) > c.cfg.TTL {
@@ -36,6 +32,7 @@ func (c *Coord) Elect(ctx context.Context, name string, lead func(term context.C
 		}
 		pause.wait(ctx)
 	}
+	return nil
 }
 
 // errTermOver is the cause of a term's end that isn't ctx's.
@@ -68,10 +65,12 @@ func (c *Coord) runFor(ctx context.Context, s *session, name string, lead func(c
 
 // unlessOver drops errors that the term's end explains.
 func unlessOver(term context.Context, err error) error {
-	if term.Err() != nil {
+	select {
+	case <-term.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // afterClosed runs f once over is closed, unless stop comes first. stop waits for neither.

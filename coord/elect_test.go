@@ -110,6 +110,7 @@ func TestLeadThatReturnsGoesBehindTheOthers(t *testing.T) {
 func TestWaiterWhoseLeaseDiedDoesNotLead(t *testing.T) {
 	t.Parallel()
 	cfg := config(t, "a")
+	cfg.TTL = 10 * time.Second // its replica hears of its lease's end two seconds later at most
 	a, b := start(t, cfg), start(t, named(cfg, "b"))
 	as, _ := a.candidate(t, "leader")
 	one := next(t, as, patience)

@@ -2,7 +2,6 @@ package coord_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -40,7 +39,7 @@ type replica struct {
 
 func start(t *testing.T, cfg coord.Config) *replica {
 	t.Helper()
-	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg.Logger = slog.New(slog.DiscardHandler)
 	c, err := coord.New(cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -1,0 +1,98 @@
+package coord
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+)
+
+func quiet() Config {
+	return Config{ID: "a", Endpoints: []string{"http://127.0.0.1:1"}, Logger: slog.New(slog.DiscardHandler)}.WithDefaults()
+}
+
+// Whatever stands under the keys, the picture takes what it can read and leaves the rest.
+func FuzzPictures(f *testing.F) {
+	f.Add("a", `{"id":"a","sockets":1}`, int64(1))
+	f.Add("leader/1f", "a", int64(2))
+	f.Add("s1", `{"left":1,"seq":2,"epoch":3}`, int64(3))
+	f.Fuzz(func(t *testing.T, key, value string, revision int64) {
+		c, err := New(quiet())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kv := &mvccpb.KeyValue{Key: []byte(key), Value: []byte(value), CreateRevision: revision}
+		for _, picture := range []follower{c.registry, c.offices, c.summaries} {
+			picture.set(key, kv)
+			kv.Key = []byte(picture.prefix() + key)
+			picture.reset([]*mvccpb.KeyValue{kv})
+		}
+		for _, r := range c.Replicas() {
+			if r.ID != key {
+				t.Fatalf("%q is registered as %q", r.ID, key)
+			}
+		}
+		if id, known := c.Leader(key); known && id != value {
+			t.Fatalf("%q leads, who didn't stand", id)
+		}
+		for _, picture := range []follower{c.registry, c.offices, c.summaries} {
+			picture.drop(key)
+		}
+		if len(c.Replicas()) != 0 {
+			t.Fatal("an entry outlived its key")
+		}
+	})
+}
+
+// What is remembered of summaries that etcd has no longer is bounded, and never hides one that it has.
+func TestRememberedSummariesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newSummaries(quiet())
+	write := func(showing, body string) {
+		s.set(showing, &mvccpb.KeyValue{Key: []byte(s.root + showing), Value: []byte(body)})
+	}
+	for i := range maxGone + 10 {
+		showing := fmt.Sprint("s", i)
+		write(showing, `{"left":1}`)
+		s.drop(showing)
+	}
+	require.LessOrEqual(t, len(s.gone), maxGone)
+	require.Empty(t, s.seen)
+	last := fmt.Sprint("s", maxGone+9)
+	got, ok := s.Get(last)
+	require.True(t, ok)
+	require.Equal(t, 1, got.Left)
+	write(last, `{"left":2}`)
+	got, _ = s.Get(last)
+	require.Equal(t, 2, got.Left)
+	s.reset(nil)
+	got, ok = s.Get(last)
+	require.True(t, ok, "a picture read anew forgets nothing either")
+	require.Equal(t, 2, got.Left)
+}
+
+// The lease's certainty counts from the last confirmed question, less the margin, and ends with the session.
+func TestRemaining(t *testing.T) {
+	t.Parallel()
+	s := &session{
+		ttl: 10 * time.Second, margin: time.Second, born: time.Now().Add(-4 * time.Second),
+		over: make(chan struct{}), idle: make(chan struct{}),
+	}
+	require.InDelta(t, 5, s.remaining().Seconds(), 0.5)
+	s.asked.Store(int64(3 * time.Second))
+	require.InDelta(t, 8, s.remaining().Seconds(), 0.5)
+	require.True(t, s.enter())
+	s.end()
+	require.Zero(t, s.remaining())
+	require.False(t, s.enter(), "nothing begins on a session that has ended")
+	select {
+	case <-s.idle:
+		require.Fail(t, "a term still rests on it")
+	default:
+	}
+	s.leave()
+	<-s.idle
+}
