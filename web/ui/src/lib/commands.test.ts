@@ -343,11 +343,17 @@ describe('tidings from other tabs', () => {
     expect(queue.held).toBeNull()
   })
 
-  it('end the hold when it ran out', async () => {
+  it('end the hold when it ran out, and say so once, whoever says it first', async () => {
     await hold('F7')
+    queue.adopt(booking([], 11, { state: 'expired', expires_at: null }))
     queue.expire()
     expect(queue.held).toBeNull()
     expect(notices).toEqual([{ kind: 'expired', seats: ['F7'] }])
+    await hold('F8')
+    queue.adopt(booking(['F8'], 12, { id: 'b2' }))
+    queue.expire()
+    queue.adopt(booking([], 13, { id: 'b2', state: 'expired', expires_at: null }))
+    expect(notices.slice(1)).toEqual([{ kind: 'expired', seats: ['F8'] }])
   })
 })
 

@@ -102,6 +102,10 @@ export class BookingQueue {
     if (booking.showing !== this.options.showing) return
     const current = this.held
     if (current?.id === booking.id && booking.seq < current.seq) return
+    if (booking.state === 'expired' && current?.id === booking.id) {
+      this.loseHold()
+      return
+    }
     if (booking.state !== 'held') {
       this.over.add(booking.id)
       if (current?.id === booking.id) this.drop(booking.state === 'confirmed' ? null : booking.seq)
@@ -307,9 +311,10 @@ export class BookingQueue {
     }
   }
 
+  /** The time ran out. Whoever tells it first is heard: our clock, a message, or a refusal. */
   private loseHold(): void {
-    const seats = this.held?.seats ?? []
-    const seq = this.held?.seq ?? 0
+    if (!this.held) return
+    const { seats, seq } = this.held
     // Clicks that still wait were meant for that hold: half of a party is no use to anyone.
     const sent = this.running ? 1 : 0
     for (const command of this.queue.splice(sent)) {
