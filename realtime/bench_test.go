@@ -131,7 +131,7 @@ func crowd(what string) int {
 	for _, c := range conns {
 		go func() { _, _ = io.Copy(io.Discard, c) }()
 	}
-	fmt.Println("here")
+	fmt.Fprintln(os.Stdout, "here")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
 }

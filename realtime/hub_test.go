@@ -3,7 +3,6 @@ package realtime_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -261,7 +260,7 @@ func (r raw) wantsClose(code int) {
 	r.t.Helper()
 	_, data, err := r.ws.ReadMessage()
 	var closed *websocket.CloseError
-	require.Truef(r.t, errors.As(err, &closed), "want a close frame, got %q, %v", data, err)
+	require.ErrorAsf(r.t, err, &closed, "want a close frame, got %q", data)
 	require.Equal(r.t, code, closed.Code)
 	one := make([]byte, 1)
 	_, err = r.ws.NetConn().Read(one)

@@ -17,8 +17,8 @@ func TestDecodeCommand(t *testing.T) {
 	showing := uuid.MustParse("0b0f5d4e-5d3c-4d0f-8a36-0d4b0ce0a001")
 	for text, want := range map[string]command{
 		`{"type":"ping"}`: {kind: commandPing},
-		` {"type":"unsubscribe","showing":"0B0F5D4E-5d3c-4d0f-8a36-0d4b0ce0a001"} `: {kind: commandUnsubscribe, showing: showing},
-		`{"type":"subscribe","showing":"0b0f5d4e-5d3c-4d0f-8a36-0d4b0ce0a001"}`:     {kind: commandSubscribe, showing: showing},
+		`{"type":"unsubscribe","showing":"0B0F5D4E-5d3c-4d0f-8a36-0d4b0ce0a001"}`: {kind: commandUnsubscribe, showing: showing},
+		`{"type":"subscribe","showing":"0b0f5d4e-5d3c-4d0f-8a36-0d4b0ce0a001"}`:   {kind: commandSubscribe, showing: showing},
 		`{"since":0,"log":"k","showing":"0b0f5d4e-5d3c-4d0f-8a36-0d4b0ce0a001","type":"subscribe"}`: {
 			kind: commandSubscribe, showing: showing, resume: resume{log: "k", since: 0},
 		},
@@ -172,7 +172,7 @@ func TestHeaderSizes(t *testing.T) {
 	} {
 		f := newFrame(finalText, make([]byte, size))
 		require.Equal(t, want, string(f.wire[:len(f.wire)-size]))
-		require.Equal(t, cap(f.wire), len(f.wire), "nothing is left over in a frame that is kept")
+		require.Len(t, f.wire, cap(f.wire), "nothing is left over in a frame that is kept")
 	}
 }
 

@@ -34,7 +34,7 @@ func (c *conn) await() {
 func peek(fd uintptr) bool {
 	var one [1]byte
 	for {
-		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK) //nolint:gosec // A descriptor is a small number.
+		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK)
 		if !errors.Is(err, syscall.EINTR) {
 			return !errors.Is(err, syscall.EAGAIN)
 		}

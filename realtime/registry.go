@@ -51,7 +51,8 @@ func (h *Hub) giveUp(client Client) {
 func (h *Hub) freeLocked(client Client) {
 	h.taken--
 	if h.countsAddress(client) {
-		if h.addresses[client.Address]--; h.addresses[client.Address] == 0 {
+		h.addresses[client.Address]--
+		if h.addresses[client.Address] == 0 {
 			delete(h.addresses, client.Address)
 		}
 	}

@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"bufio"
-	"encoding/json"
 	"net"
 	"net/http"
 	"slices"
@@ -131,12 +130,12 @@ func (p problem) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(p.status)
-	_ = json.NewEncoder(w).Encode(struct { // Whoever asked may be gone.
+	_, _ = w.Write(encode(struct { // Whoever asked may be gone.
 		Type   string `json:"type"`
 		Title  string `json:"title"`
 		Status int    `json:"status"`
 		Detail string `json:"detail"`
-	}{"/problems/" + p.slug, p.title, p.status, p.detail})
+	}{"/problems/" + p.slug, p.title, p.status, p.detail}))
 }
 
 // hijacker takes over the connection beneath any middleware, puts a wire around it and exchanges the

@@ -92,7 +92,7 @@ func newWriter() *writer {
 	w := &writer{}
 	w.once = func(fd uintptr) bool {
 		for {
-			w.n, w.err = syscall.Write(int(fd), w.buf) //nolint:gosec // A descriptor is a small number.
+			w.n, w.err = syscall.Write(int(fd), w.buf)
 			if !errors.Is(w.err, syscall.EINTR) {
 				return true // Also when the socket takes nothing: waiting is not done here.
 			}

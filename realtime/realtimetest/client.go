@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -252,14 +253,19 @@ func (c *Client) wait(ctx context.Context, there func() bool) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-c.done:
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if there() {
-				return nil
-			}
-			return errors.Join(errEnded, c.err)
+			return c.ended(there)
 		}
 	}
+}
+
+// ended is what waiting comes to when the socket has ended.
+func (c *Client) ended(there func() bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if there() {
+		return nil
+	}
+	return errors.Join(errEnded, c.err)
 }
 
 func (c *Client) ping() {
@@ -277,9 +283,7 @@ func (c *Client) ping() {
 
 func copyOf(m Map) Map {
 	seats := make(map[string]string, len(m.Seats))
-	for seat, status := range m.Seats {
-		seats[seat] = status
-	}
+	maps.Copy(seats, m.Seats)
 	m.Seats = seats
 	return m
 }

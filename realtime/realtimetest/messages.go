@@ -3,6 +3,7 @@ package realtimetest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -100,9 +101,7 @@ func (c *Client) applyMap(m message) error {
 			return c.Subscribe(showing)
 		}
 		known.Seq = m.Seq
-		for seat, status := range m.Seats {
-			known.Seats[seat] = status
-		}
+		maps.Copy(known.Seats, m.Seats)
 	}
 	if known.whole && c.opts.Observe != nil {
 		c.opts.Observe(showing, known.Map)
