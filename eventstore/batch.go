@@ -3,7 +3,6 @@ package eventstore
 import (
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -14,6 +13,7 @@ type batch struct {
 	limited bool
 
 	round   []int32
+	repeats []bool
 	stream  [][16]byte
 	events  []int32
 	last    [][16]byte
@@ -52,8 +52,8 @@ type batch struct {
 
 // newBatch lays out requests, which are in arrival order.
 func newBatch(requests []Request) *batch {
-	b := &batch{}
-	b.round, b.rounds = plan(requests)
+	p := newPlan(requests)
+	b := &batch{rounds: p.last, round: p.rounds, repeats: p.repeats}
 	for i := range requests {
 		b.addRequest(&requests[i])
 	}
@@ -78,7 +78,7 @@ func (b *batch) addRequest(r *Request) {
 
 	request := int32(len(b.stream)) //nolint:gosec // at most MaxBatch
 	for i := range r.Events {
-		b.addEvent(request, int32(i), &r.Events[i]) //nolint:gosec // at most MaxEvents
+		b.addEvent(request, int32(i), &r.Events[i])
 	}
 	for i := range r.Bookings {
 		b.addBooking(request, r, &r.Bookings[i])
@@ -116,7 +116,7 @@ func (b *batch) addBooking(request int32, r *Request, c *BookingChange) {
 // args are the parameters of queries/append.sql.
 func (b *batch) args() []any {
 	return []any{
-		b.rounds, b.limited, b.round, b.stream, b.events, b.last, b.session, b.key, b.route, b.body, b.booking, b.status,
+		b.rounds, b.limited, b.round, b.repeats, b.stream, b.events, b.last, b.session, b.key, b.route, b.body, b.booking, b.status,
 		b.from, b.before, b.maxHeld,
 		b.eventRequest, b.eventPlace, b.eventID, b.eventEntity, b.eventPrev, b.eventType, b.eventData,
 		b.eventDeadline, b.eventSpan,
@@ -131,55 +131,4 @@ func instant(t time.Time) pgtype.Timestamptz {
 
 func span(d time.Duration) pgtype.Interval {
 	return pgtype.Interval{Microseconds: d.Microseconds(), Valid: d != 0}
-}
-
-// plan gives each request its round: the first in which nothing that it shares with an earlier request
-// is still undecided. Requests of one round share nothing, so that append_batch can judge them together.
-func plan(requests []Request) (rounds []int32, last int32) {
-	decided := make(map[any]int32) // thing → the last round that may change it
-	rounds = make([]int32, len(requests))
-	for i := range requests {
-		things := touched(&requests[i])
-		round := int32(1)
-		for _, thing := range things {
-			round = max(round, decided[thing]+1)
-		}
-		for _, thing := range things {
-			decided[thing] = round
-		}
-		rounds[i] = round
-		last = max(last, round)
-	}
-	return rounds, last
-}
-
-// The things that two requests can share, so that one's verdict depends on the other's.
-type (
-	entityOf struct {
-		stream uuid.UUID
-		entity string
-	}
-	commandOf struct {
-		session uuid.UUID
-		key     string
-	}
-	holdOf    struct{ stream, session uuid.UUID }
-	addressOf struct{ address string }
-)
-
-func touched(r *Request) []any {
-	things := make([]any, 0, len(r.Events)+2*len(r.Bookings)+1)
-	for i := range r.Events {
-		things = append(things, entityOf{r.Stream, r.Events[i].Entity})
-	}
-	if r.Command.Key != "" {
-		things = append(things, commandOf{r.Command.Session, r.Command.Key})
-	}
-	for i := range r.Bookings {
-		things = append(things, holdOf{r.Stream, r.Bookings[i].Session})
-		if r.MaxHeldSeats > 0 {
-			things = append(things, addressOf{r.Bookings[i].Address})
-		}
-	}
-	return things
 }

@@ -35,8 +35,9 @@ func (s *Store) Queued() int {
 	return n
 }
 
-// Detail decoders, for the fuzz tests.
+// What the tests outside look at.
 var (
+	ErrAgain       = errAgain
 	DecodeRecorded = func(detail []byte) (Recorded, error) {
 		row, err := decodeRecorded(detail)
 		return row.recorded(), err

@@ -9,9 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// mostFlushEvents bounds what one flush carries when requests are large; the request that crosses the bound
-// still goes.
-const mostFlushEvents = 4096
+const (
+	// mostFlushEvents bounds what one flush carries when requests are large; the request that crosses the bound
+	// still goes.
+	mostFlushEvents = 4096
+	// mostRounds bounds how long one flush holds its streams when all its requests want the same things; those of
+	// later rounds go with the next flush.
+	mostRounds = 32
+)
 
 // lane flushes the appends of its streams one batch at a time. While a flush is under way the next
 // batch gathers in its queue; nobody ever waits for a batch to fill.
@@ -28,39 +33,46 @@ func newLane(s *Store, number, queue int) *lane {
 // run flushes until the queue is closed and empty. When ctx ends before, what is left is refused.
 func (l *lane) run(ctx context.Context) {
 	for first := range l.queue {
-		if taken := l.gather(first); len(taken) > 0 {
-			l.flush(ctx, taken)
+		taken := l.add(nil, first)
+		for taken = l.gather(taken); len(taken) > 0; taken = l.gather(taken) {
+			taken = l.flush(ctx, taken)
 		}
 	}
 }
 
-// gather takes what waits, in arrival order, without those whose callers gave up.
-func (l *lane) gather(first *pending) []*pending {
-	taken := make([]*pending, 0, len(l.queue)+1)
+// gather adds what waits, in arrival order.
+func (l *lane) gather(taken []*pending) []*pending {
 	events := 0
-	for next, ok := first, true; ok; {
-		if next.take() {
-			taken = append(taken, next)
-			events += len(next.request.Events)
-		}
-		if len(taken) >= l.store.cfg.MaxBatch || events >= mostFlushEvents {
-			return taken
-		}
+	for _, p := range taken {
+		events += len(p.request.Events)
+	}
+	for len(taken) < l.store.cfg.MaxBatch && events < mostFlushEvents {
 		select {
-		case next, ok = <-l.queue:
+		case next, ok := <-l.queue:
+			if !ok {
+				return taken
+			}
+			taken = l.add(taken, next)
+			events += len(next.request.Events)
 		default:
-			ok = false
+			return taken
 		}
 	}
 	return taken
 }
 
-// flush gets each request its answer.
-func (l *lane) flush(ctx context.Context, taken []*pending) {
-	requests := make([]Request, len(taken))
-	for i, p := range taken {
-		requests[i] = *p.request
+// add takes a request, unless its caller gave it up.
+func (l *lane) add(taken []*pending, next *pending) []*pending {
+	if !next.take() {
+		return taken
 	}
+	return append(taken, next)
+}
+
+// flush gets requests their answers, and returns those that have to wait for the next flush.
+func (l *lane) flush(ctx context.Context, taken []*pending) (rest []*pending) {
+	taken, rest = split(taken)
+	requests := requestsOf(taken)
 	start := time.Now()
 	answers, stats := l.answer(ctx, requests, true)
 	for i, p := range taken {
@@ -73,6 +85,34 @@ func (l *lane) flush(ctx context.Context, taken []*pending) {
 		l.store.cfg.Logger.WarnContext(ctx, "append flush failed",
 			slog.Int("requests", len(taken)), slog.Any("error", stats.Err))
 	}
+	return rest
+}
+
+// split keeps the requests of the first rounds. The first request of all is always among them.
+func split(taken []*pending) (now, rest []*pending) {
+	if len(taken) <= mostRounds {
+		return taken, nil
+	}
+	p := newPlan(requestsOf(taken))
+	if p.last <= mostRounds {
+		return taken, nil
+	}
+	for i, one := range taken {
+		if p.rounds[i] <= mostRounds {
+			now = append(now, one)
+		} else {
+			rest = append(rest, one)
+		}
+	}
+	return now, rest
+}
+
+func requestsOf(taken []*pending) []Request {
+	requests := make([]Request, len(taken))
+	for i, p := range taken {
+		requests[i] = *p.request
+	}
+	return requests
 }
 
 // answer judges requests, and where that fails finds out what became of each. With again, what the
@@ -82,7 +122,8 @@ func (l *lane) answer(ctx context.Context, requests []Request, again bool) ([]an
 	stats := FlushStats{Rounds: int(b.rounds)}
 	verdicts, err := l.store.judge(ctx, b)
 	if err == nil {
-		return conclude(requests, verdicts, &stats), stats
+		answers := conclude(requests, verdicts, &stats)
+		return answers, stats
 	}
 	stats.Err = err
 	switch fate := fateOf(err); {

@@ -20,8 +20,8 @@ import (
 
 func TestMigrateSaysWhatItDid(t *testing.T) {
 	t.Parallel()
-	url := stacktest.Postgres(t)
-	first, err := eventstore.Migrate(t.Context(), url, "")
+	owner := stacktest.Postgres(t)
+	first, err := eventstore.Migrate(t.Context(), owner, "")
 	require.NoError(t, err)
 	assert.Zero(t, first.From)
 	require.NotEmpty(t, first.Applied)
@@ -31,7 +31,7 @@ func TestMigrateSaysWhatItDid(t *testing.T) {
 	assert.Contains(t, first.String(), "applied 00001_log.sql in ")
 	assert.Contains(t, first.String(), "replaced functions: append_batch, ")
 
-	again, err := eventstore.Migrate(t.Context(), url, "")
+	again, err := eventstore.Migrate(t.Context(), owner, "")
 	require.NoError(t, err)
 	assert.Equal(t, eventstore.MigrationReport{Schema: first.Schema, From: first.To, To: first.To}, again)
 }
@@ -48,12 +48,12 @@ func TestMigrateReplacesAFunctionThatIsNotItsOwn(t *testing.T) {
 // Three replicas start at once on an empty database.
 func TestMigrateFromManyProcessesAtOnce(t *testing.T) {
 	t.Parallel()
-	url := stacktest.Postgres(t)
+	owner := stacktest.Postgres(t)
 	reports := make([]eventstore.MigrationReport, 3)
 	group, ctx := errgroup.WithContext(t.Context())
 	for i := range reports {
 		group.Go(func() (err error) {
-			reports[i], err = eventstore.Migrate(ctx, url, "")
+			reports[i], err = eventstore.Migrate(ctx, owner, "")
 			return err
 		})
 	}
@@ -68,12 +68,12 @@ func TestMigrateFromManyProcessesAtOnce(t *testing.T) {
 
 func TestOpenWantsAMigratedDatabase(t *testing.T) {
 	t.Parallel()
-	url := stacktest.Postgres(t)
-	pool := newPool(t, url, eventstore.PoolConfig{})
+	owner := stacktest.Postgres(t)
+	pool := newPool(t, owner, eventstore.PoolConfig{})
 	_, err := eventstore.Open(t.Context(), pool, eventstore.Config{})
 	require.ErrorIs(t, err, eventstore.ErrSchema)
 
-	report, err := eventstore.Migrate(t.Context(), url, "")
+	report, err := eventstore.Migrate(t.Context(), owner, "")
 	require.NoError(t, err)
 	_, err = eventstore.Open(t.Context(), pool, eventstore.Config{})
 	require.NoError(t, err)

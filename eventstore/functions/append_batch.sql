@@ -9,11 +9,14 @@
 -- Requests are in arrival order. r_round splits them so that those of one round share no entity, no
 -- command, no session's hold and no limited address, and whoever shares something with an earlier
 -- request is in a later round. Judging round by round, all of a round at once, is thus the same as judging in
--- arrival order, each request seeing those that passed before it.
+-- arrival order, each request seeing those that passed before it. One thing is decided early: whoever
+-- names an event that is no longer an entity's latest is refused, in whichever round it is, for that never becomes
+-- right again. A hundred requests for one seat thus take two rounds, and not a hundred.
 --
 -- Arguments (arrays; r_ one element a request, e_ an event, b_ a changed booking):
 --   rounds, limited          the last round; whether any request has r_max_held
 --   r_round                  1, 2, 3 …
+--   r_repeats                whether an earlier request of the batch has the same command
 --   r_stream, r_events, r_last   the stream, how many events, and the last one's id
 --   r_session, r_key, r_route, r_body, r_booking, r_status   the command; key '' for none
 --   r_from, r_before         the clock must be at or past the one and before the other; null for any
@@ -41,6 +44,7 @@ CREATE OR REPLACE FUNCTION append_batch(
     rounds     integer,
     limited    boolean,
     r_round    integer[],
+    r_repeats  boolean[],
     r_stream   uuid[],
     r_events   integer[],
     r_last     uuid[],
@@ -113,13 +117,24 @@ BEGIN
     judged_at := clock_timestamp();
 
     FOR turn IN 1 .. rounds LOOP
-        -- 3. The entity's latest event is another than the one named.
+        IF turn > 1 THEN
+            CONTINUE WHEN NOT EXISTS (
+                SELECT FROM unnest(r_round, verdicts) AS r (round, verdict) WHERE r.round = turn AND r.verdict = '');
+        END IF;
+
+        -- 3. The entity's latest event is another than the one named. (A later round's request is refused already when
+        -- that one is past. If it repeats a command it waits: that command may pass before its turn.)
         guarded := ARRAY(
             SELECT e.request FROM unnest(e_request, e_entity, e_prev) AS e (request, entity, prev)
-            WHERE r_round[e.request] = turn AND e.prev <> coalesce((
-                SELECT latest.seq FROM events latest
-                WHERE latest.stream = r_stream[e.request] AND latest.entity = e.entity
-                ORDER BY latest.prev DESC LIMIT 1), 0));
+            CROSS JOIN LATERAL (
+                SELECT coalesce((
+                    SELECT x.seq FROM events x WHERE x.stream = r_stream[e.request] AND x.entity = e.entity
+                    ORDER BY x.prev DESC LIMIT 1), 0) AS seq
+                OFFSET 0) AS latest
+            WHERE verdicts[e.request] = '' AND CASE
+                WHEN r_round[e.request] = turn THEN e.prev <> latest.seq
+                ELSE e.prev < latest.seq AND NOT r_repeats[e.request]
+            END);
 
         -- The session has another hold in the stream, and the request doesn't end it.
         holding := ARRAY(
@@ -160,11 +175,12 @@ BEGIN
                        PARTITION BY j.stream ORDER BY j.n
                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS before
             FROM (
-                SELECT v.*, v.mine AND v.verdict = 'p' AS passes
+                SELECT v.*, v.undecided AND v.verdict = 'p' AS passes
                 FROM (
-                    SELECT r.n::integer AS n, r.stream, r.events, s.head, r.round = turn AS mine,
+                    SELECT r.n::integer AS n, r.stream, r.events, s.head, verdicts[r.n] = '' AS undecided,
                         CASE
-                            WHEN r.round <> turn THEN verdicts[r.n]
+                            WHEN verdicts[r.n] <> '' THEN verdicts[r.n]
+                            WHEN r.round <> turn AND r.n <> ALL (guarded) THEN ''
                             WHEN c.route = r.route AND c.body = r.body THEN 'r'
                             WHEN c.key IS NOT NULL THEN 'm'
                             WHEN s.id IS NULL THEN 's'
