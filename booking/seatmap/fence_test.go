@@ -2,6 +2,7 @@ package seatmap
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -195,16 +196,25 @@ func TestAnOldLeadersWriteIntoAnEmptyRedisDoesNoHarm(t *testing.T) {
 	h := newHouse(t)
 	showing := h.showing(t)
 	seq := h.sell(t, showing, hold(uuid.New(), "A1", "A2")).Seq
-	h.lead(t, ProjectorConfig{}, lease(7, time.Minute))
-	old := h.awaitStored(t, showing, seq)
-	require.NoError(t, h.redis.Del(t.Context(), SnapshotKey(h.prefix, showing)).Err())
-	h.lead(t, ProjectorConfig{RefreshEvery: 50 * time.Millisecond}, lease(8, time.Minute))
+	h.lead(t, ProjectorConfig{RefreshEvery: 200 * time.Millisecond}, lease(8, time.Minute))
+	right := h.awaitStored(t, showing, seq)
+	state, err := json.Marshal(right.state)
+	require.NoError(t, err)
+	request := writeRequest{showing: showing, header: right.header, state: state, ttl: time.Minute}
+	request.epoch = 7
+	old := newScripts(h.redis, h.prefix)
+	require.Eventually(t, func() bool { // until it comes between the loss and the leader's own repair
+		h.redis.Del(t.Context(), SnapshotKey(h.prefix, showing))
+		answer, err := old.runWrite(t.Context(), request)
+		return err == nil && answer == answerOK
+	}, patience, time.Millisecond)
+
 	require.Eventually(t, func() bool {
 		s, ok := h.stored(t, showing)
 		return ok && s.epoch == 8
 	}, patience, 10*time.Millisecond)
 	now, _ := h.stored(t, showing)
-	require.Equal(t, old.position, now.position)
-	require.Equal(t, old.state, now.state)
+	require.Equal(t, right.position, now.position)
+	require.Equal(t, right.state, now.state)
 	require.Equal(t, booking.Held, now.state.Seats["A1"].Status)
 }

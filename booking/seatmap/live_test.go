@@ -36,7 +36,8 @@ func view(ctx context.Context, l *Live, showing uuid.UUID) (*viewer, error) {
 		return nil, err
 	}
 	v := &viewer{m: m, steps: map[int64]map[string]string{}}
-	return v, v.start()
+	err = v.start()
+	return v, err
 }
 
 func (v *viewer) start() error {
