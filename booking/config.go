@@ -1,12 +1,15 @@
 package booking
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/aislehq/aisle/eventstore"
 )
 
 // Config sets up a Service. The zero value of each field takes the default named beside it.
@@ -30,6 +33,9 @@ type Config struct {
 	// Notify is called after each append with the showing's new seq, to wake whoever follows the log.
 	// It is a hint: it must not block, and may be lost. Default: nobody is woken.
 	Notify func(showing uuid.UUID, seq int64)
+	// Appended is called after each append with its events, so that this replica's own map has them before
+	// they come back. It must not block. Default: nobody hears of them.
+	Appended func(ctx context.Context, events []eventstore.Event)
 	// Metrics hears of what happens. Default: nobody does.
 	Metrics Metrics
 	// Logger takes what an operator should know. Default: slog.Default.
@@ -81,6 +87,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Notify == nil {
 		c.Notify = func(uuid.UUID, int64) {}
+	}
+	if c.Appended == nil {
+		c.Appended = func(context.Context, []eventstore.Event) {}
 	}
 	if c.Metrics.Command == nil {
 		c.Metrics.Command = func(string, time.Duration, error) {}

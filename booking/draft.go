@@ -63,13 +63,6 @@ func (d *draft) failed(check int) error {
 	return d.failures[check]
 }
 
-func (d *draft) noStream() error { return d.unopened }
-
-// contended is the answer to a command that met a different state each time it was judged.
-func (d *draft) contended() error {
-	return fmt.Errorf("%w: the state kept changing", ErrUnavailable)
-}
-
 // seat adds a seat's event.
 func (d *draft) seat(seat Seat, before SeatState, current Status, booking uuid.UUID, why Why, until eventstore.Deadline) {
 	body := SeatStatusChanged{

@@ -30,43 +30,43 @@ type SeatProblem struct {
 	Status Status
 }
 
-// SeatsUnavailableError: someone else has at least one of the wanted seats; nothing was taken.
+// SeatsUnavailableError says that someone else has at least one of the wanted seats; nothing was taken.
 type SeatsUnavailableError struct{ Seats []SeatProblem }
 
 func (e *SeatsUnavailableError) Error() string {
 	return fmt.Sprintf("booking: %d of the seats are unavailable", len(e.Seats))
 }
 
-// NotHeldError: the booking's state does not allow the command.
+// NotHeldError says that the booking's state does not allow the command.
 type NotHeldError struct{ State BookingState }
 
 func (e *NotHeldError) Error() string { return "booking: not a hold but " + string(e.State) }
 
-// ExistsError: the session already holds a booking for the showing.
+// ExistsError says that the session already holds a booking for the showing.
 type ExistsError struct{ Booking Booking }
 
 func (e *ExistsError) Error() string {
 	return "booking: session already holds " + e.Booking.ID.String()
 }
 
-// SalesClosedError: the showing is not yet, or no longer, on sale.
+// SalesClosedError says that the showing is not yet, or no longer, on sale.
 type SalesClosedError struct{ OpensAt, ClosesAt time.Time }
 
 func (e *SalesClosedError) Error() string { return "booking: sales are closed" }
 
-// UnknownSeatsError: the layout has no such seats.
+// UnknownSeatsError says that the layout has no such seats.
 type UnknownSeatsError struct{ Seats []Seat }
 
 func (e *UnknownSeatsError) Error() string { return fmt.Sprintf("booking: unknown seats %v", e.Seats) }
 
-// TooManySeatsError: the booking would have more seats than Limit.
+// TooManySeatsError says that the booking would have more seats than Limit.
 type TooManySeatsError struct{ Limit int }
 
 func (e *TooManySeatsError) Error() string {
 	return fmt.Sprintf("booking: more than %d seats", e.Limit)
 }
 
-// InvalidError: the request makes no sense, whatever the state: no seats, a seat twice.
+// InvalidError says that the request makes no sense, whatever the state: no seats, a seat twice.
 type InvalidError struct{ Reason string }
 
 func (e *InvalidError) Error() string { return "booking: " + e.Reason }

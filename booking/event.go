@@ -61,7 +61,7 @@ type SeatStatusChanged struct {
 
 // BookingChanged is the body of each of a booking's events: the booking as it is afterwards. The
 // hold's end is the event's Deadline.
-type BookingChanged struct {
+type BookingChanged struct { //nolint:revive // as SeatStatusChanged
 	Booking uuid.UUID    `json:"booking"`
 	Session uuid.UUID    `json:"session"`
 	State   BookingState `json:"state"`

@@ -248,8 +248,10 @@ func TestLapsedHoldsDontStandInTheWay(t *testing.T) {
 	require.Equal(t, []booking.Seat{"A4", "A5"}, b.Seats)
 	state := h.state()
 	require.Len(t, state.Bookings, 1, "both old bookings ended as a whole")
-	require.Equal(t, []booking.Status{booking.Available, booking.Available, booking.Available, booking.Held, booking.Held,
-		booking.Available, booking.Available, booking.Available, booking.Available}, h.statuses(numbered(1, 9)...))
+	require.Equal(t, []booking.Status{
+		booking.Available, booking.Available, booking.Available, booking.Held, booking.Held,
+		booking.Available, booking.Available, booking.Available, booking.Available,
+	}, h.statuses(numbered(1, 9)...))
 	for _, id := range []uuid.UUID{first.ID, second.ID} {
 		_, event, err := h.store.Booking(t.Context(), id)
 		require.NoError(t, err)
@@ -269,7 +271,7 @@ func TestAHoldIsNotTakenOverBeforeItsEnd(t *testing.T) {
 	_, err := h.replica(booking.Config{}).hold(newPerson(), "A2", "A3")
 
 	refused(t, err, held("A2"))
-	require.True(t, h.state().Seats["A2"].Booking == b.ID)
+	require.Equal(t, b.ID, h.state().Seats["A2"].Booking)
 }
 
 // Checkout never picks other seats: what was held is what is sold, event by event.

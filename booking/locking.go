@@ -152,7 +152,7 @@ func (s *Service) keep(ctx context.Context, g grip, b Booking) {
 	if !g.has || errors.Is(err, lock.ErrNotHeld) {
 		_, err = s.locks.Replace(ctx, g.request, g.holders)
 	}
-	s.complain(ctx, "could not keep the locks of a hold", err)
+	s.complain(ctx, "keep those of a hold", err)
 }
 
 // letGo ends the command's own acquisition after a refusal.
@@ -161,7 +161,7 @@ func (s *Service) letGo(ctx context.Context, g grip, refusal error) {
 		return
 	}
 	err := s.locks.Release(context.WithoutCancel(ctx), g.request.Showing, g.request.Owner, g.request.ID, g.request.Seats)
-	s.complain(ctx, "could not release the locks of a refused command", err)
+	s.complain(ctx, "release those of a refused command", err)
 }
 
 // freeLocks ends the locks of seats that the append freed, so that the next buyer, on a replica that
@@ -169,7 +169,7 @@ func (s *Service) letGo(ctx context.Context, g grip, refusal error) {
 func (s *Service) freeLocks(ctx context.Context, d *draft) {
 	for _, ended := range d.ended {
 		err := s.locks.Release(context.WithoutCancel(ctx), d.showing, ended.booking, "", codes(ended.seats))
-		s.complain(ctx, "could not release the locks of freed seats", err)
+		s.complain(ctx, "release those of freed seats", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func (s *Service) complain(ctx context.Context, what string, err error) {
 	if err == nil || errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrUnavailable) {
 		return
 	}
-	s.cfg.Logger.WarnContext(ctx, what, slog.Any("error", err))
+	s.cfg.Logger.WarnContext(ctx, "locks are not as they should be", slog.String("failed", what), slog.Any("error", err))
 }
 
 func codes(seats []Seat) []string {

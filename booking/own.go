@@ -33,7 +33,10 @@ func (s *Service) locate(ctx context.Context, session, booking uuid.UUID) (*pict
 	}
 	p := s.newPicture(row.Stream, session, booking)
 	p.needsOwn = true
-	return p, p.learn(event)
+	if err := p.learn(event); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 func (s *Service) remember(b Booking) {

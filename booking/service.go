@@ -138,12 +138,10 @@ func (s *Service) command(ctx context.Context, name string, cmd Command, run fun
 	}
 	return s.flights.once(ctx, cmd, s.cfg.InFlightWait, func() (Booking, error) {
 		booking, err := run()
-		var early *earlyError
-		if errors.As(err, &early) {
+		if early, ok := errors.AsType[*earlyError](err); ok {
 			booking, err = s.firstOutcome(ctx, cmd, early.err)
 		}
-		var done *doneError
-		if errors.As(err, &done) {
+		if done, ok := errors.AsType[*doneError](err); ok {
 			return done.booking, nil
 		}
 		return booking, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -18,6 +19,9 @@ const (
 	// name more seats, and each may have to be asked of the map and then of the log.
 	maxFills = 8
 )
+
+// errContended is the answer to a command that met another state each time it was judged.
+var errContended = fmt.Errorf("%w: the booking or its seats kept changing", ErrUnavailable)
 
 // judge makes of a picture what a command appends, or a refusal.
 type judge func(*picture) (*draft, error)
@@ -46,11 +50,37 @@ func (s *Service) submit(ctx context.Context, p *picture, judge judge) (*draft, 
 		if err := s.learnRefusal(p, d, err); err != nil {
 			return d, eventstore.Result{}, err
 		}
-		if refused++; refused > maxRejudged {
-			return d, eventstore.Result{}, d.contended()
+		refused++
+		if refused > maxRejudged {
+			return d, eventstore.Result{}, p.contended(err)
 		}
 		s.cfg.Metrics.Rejudged()
 	}
+}
+
+// contended is the answer after the last refused guard: others were faster each time, at the seats or at
+// the booking itself. A seat that is free again by now counts as theirs all the same.
+func (p *picture) contended(refusal error) error {
+	guard, ok := errors.AsType[*eventstore.GuardError](refusal)
+	if !ok {
+		return errContended
+	}
+	var taken []SeatProblem
+	for _, e := range guard.Present {
+		seat, ok := seatOf(e.Entity)
+		if !ok || !slices.Contains(p.wanted, seat) {
+			continue
+		}
+		status := p.seats[seat].Status
+		if status == Available {
+			status = Held
+		}
+		taken = append(taken, SeatProblem{Seat: seat, Status: status})
+	}
+	if len(taken) == 0 {
+		return errContended
+	}
+	return &SeatsUnavailableError{Seats: taken}
 }
 
 // early marks a refusal that the log has not been asked about, unless nothing like the command was seen.
@@ -73,6 +103,7 @@ func (s *Service) append(ctx context.Context, d *draft) (eventstore.Result, erro
 	}
 	s.clock.observe(res.Now)
 	if res.Replayed == nil {
+		s.cfg.Appended(ctx, res.Events)
 		s.cfg.Notify(d.showing, res.Seq)
 	}
 	return res, nil
@@ -99,7 +130,7 @@ func (s *Service) learnRefusal(p *picture, d *draft, err error) error {
 		s.clock.observe(held.Now)
 		return p.learnHeld(held)
 	case errors.Is(err, eventstore.ErrNoStream):
-		return d.noStream()
+		return d.unopened
 	default:
 		return fromLog(err)
 	}
