@@ -1,7 +1,10 @@
 package coord_test
 
 import (
+	"io"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -62,11 +65,7 @@ func TestLateAnswersDoNotMakeTheLeaseLookYounger(t *testing.T) {
 	t.Parallel()
 	cfg := config(t, "a")
 	cfg.TTL = 5 * time.Second
-	proxy := behindProxy(t, cfg.Endpoints[0])
-	cfg.Endpoints = []string{"http://" + proxy.Listen}
-	_, err := proxy.Toxics.AddToxicJson(strings.NewReader(
-		`{"name": "late", "type": "latency", "stream": "downstream", "toxicity": 1, "attributes": {"latency": 500}}`))
-	require.NoError(t, err)
+	cfg.Endpoints = []string{lateAnswers(t, cfg.Endpoints[0], 500*time.Millisecond)}
 	a := start(t, cfg)
 	terms, _ := a.candidate(t, "leader")
 	one := next(t, terms, patience)
@@ -75,6 +74,62 @@ func TestLateAnswersDoNotMakeTheLeaseLookYounger(t *testing.T) {
 		require.LessOrEqual(t, one.Remaining(), 4*time.Second)
 	}
 	require.Positive(t, one.Remaining())
+}
+
+// lateAnswers is etcd's address behind a link that holds up what comes back.
+func lateAnswers(t *testing.T, endpoint string, by time.Duration) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var links sync.WaitGroup
+	links.Go(func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", strings.TrimPrefix(endpoint, "http://"))
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			late := make(chan chunk, 1000)
+			links.Go(func() {
+				_, _ = io.Copy(far, near)
+				_ = far.Close()
+			})
+			links.Go(func() { readChunks(far, late) })
+			links.Go(func() {
+				for c := range late {
+					<-time.After(time.Until(c.came.Add(by)))
+					_, _ = near.Write(c.data)
+				}
+				_ = near.Close()
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		links.Wait()
+	})
+	return "http://" + listener.Addr().String()
+}
+
+type chunk struct {
+	came time.Time
+	data []byte
+}
+
+func readChunks(from io.Reader, to chan<- chunk) {
+	defer close(to)
+	for {
+		data := make([]byte, 32<<10)
+		n, err := from.Read(data)
+		if err != nil {
+			return
+		}
+		to <- chunk{came: time.Now(), data: data[:n]}
+	}
 }
 
 func TestHistoryIsCompactedAndTheSpaceAlarmIsSeen(t *testing.T) {

@@ -159,7 +159,10 @@ func behindProxy(t *testing.T, endpoint string) *toxiproxy.Proxy {
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	proxy := toxiproxy.NewProxy(server, "etcd", "127.0.0.1:0", strings.TrimPrefix(endpoint, "http://"))
 	require.NoError(t, proxy.Start())
-	t.Cleanup(proxy.Stop)
+	t.Cleanup(func() {
+		mend(t, proxy) // a link that is stopped while something spoils it never ends
+		proxy.Stop()
+	})
 	return proxy
 }
 
@@ -175,5 +178,5 @@ func cut(t *testing.T, proxy *toxiproxy.Proxy) {
 
 func mend(t *testing.T, proxy *toxiproxy.Proxy) {
 	t.Helper()
-	proxy.Toxics.ResetToxics(t.Context())
+	proxy.Toxics.ResetToxics(context.WithoutCancel(t.Context()))
 }
