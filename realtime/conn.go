@@ -52,11 +52,11 @@ type Client struct {
 	Closed func()
 }
 
-func newConn(h *Hub, client Client, ws *websocket.Conn, hijacked *hijacker, s *shard) *conn {
-	w := hijacked.wire
+// newConn makes a socket of a connection that is about to be upgraded: its turn is taken until it is.
+func newConn(h *Hub, client Client, w *wire, buffer *bufio.Reader, s *shard) *conn {
 	c := &conn{
-		hub: h, client: client, net: w.Conn, wire: w, ws: ws, buffer: hijacked.buffer, shard: s,
-		rate: newRate(h.cfg.MessagesPerSecond, time.Now()),
+		hub: h, client: client, net: w.Conn, wire: w, buffer: buffer, shard: s,
+		rate: newRate(h.cfg.MessagesPerSecond, time.Now()), turn: true,
 	}
 	c.queue = c.first[:0]
 	if sc, ok := w.Conn.(syscall.Conn); ok {
@@ -64,12 +64,30 @@ func newConn(h *Hub, client Client, ws *websocket.Conn, hijacked *hijacker, s *s
 			c.raw = raw
 		}
 	}
-	w.seal(h.cfg.MaxMessageBytes)
-	ws.SetReadLimit(h.cfg.MaxMessageBytes)
+	return c
+}
+
+// open begins the conversation once the handshake is over. Something may wait to be said already.
+func (c *conn) open(ws *websocket.Conn) {
+	c.ws = ws
+	c.wire.seal(c.hub.cfg.MaxMessageBytes)
+	ws.SetReadLimit(c.hub.cfg.MaxMessageBytes)
 	ws.SetPingHandler(c.onPing)
 	ws.SetPongHandler(c.onPong)
 	ws.SetCloseHandler(func(int, string) error { return nil })
-	return c
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing { // The handshake has cleared the deadlines.
+		_ = c.net.SetDeadline(time.Now().Add(c.hub.cfg.GoodbyeTimeout))
+	} else {
+		_ = c.net.SetReadDeadline(time.Now().Add(c.hub.cfg.IdleTimeout))
+	}
+	if len(c.queue) == 0 {
+		c.turn = false
+		return
+	}
+	c.shard.push(turn{conn: c})
 }
 
 // part ends the connection, as its reader's last act.

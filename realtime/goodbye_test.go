@@ -1,6 +1,8 @@
 package realtime_test
 
 import (
+	"bufio"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"net"
@@ -210,4 +212,46 @@ type wrapping struct{ net.Listener }
 func (l wrapping) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	return struct{ net.Conn }{c}, err
+}
+
+// The hub begins to drain while a handshake is under way: that socket is sent away too, and waited for.
+func TestDrainDuringAHandshake(t *testing.T) {
+	t.Parallel()
+	h := open(t, realtime.Config{})
+	drained := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.hub.Serve(late{w, func() {
+			go func() {
+				h.hub.Drain(context.Background())
+				close(drained)
+			}()
+			for { // Until the drain has begun.
+				other := httptest.NewRecorder()
+				h.serve(other, r)
+				if other.Code == http.StatusServiceUnavailable {
+					return
+				}
+			}
+		}}, r, realtime.Client{})
+	}))
+	defer server.Close()
+	at := &house{cinema: h.cinema, hub: h.hub, url: "ws" + strings.TrimPrefix(server.URL, "http")}
+	c := at.dial(t)
+	bye, said, err := c.WaitBye(t.Context())
+	require.NoError(t, err)
+	require.True(t, said)
+	require.Equal(t, "draining", bye.Reason)
+	<-drained
+	require.Zero(t, h.hub.Sockets())
+}
+
+// late does something before it hands the connection over.
+type late struct {
+	http.ResponseWriter
+	before func()
+}
+
+func (l late) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	l.before()
+	return http.NewResponseController(l.ResponseWriter).Hijack()
 }

@@ -41,10 +41,13 @@ func (h *Hub) countsAddress(client Client) bool {
 	return h.cfg.MaxSocketsPerAddress > 0 && client.Address != ""
 }
 
-// giveUp returns the place of a socket whose upgrade failed.
-func (h *Hub) giveUp(client Client) {
+// giveUp returns the place of a socket whose upgrade failed, before or after it was admitted.
+func (h *Hub) giveUp(client Client, c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if c != nil {
+		h.forgetLocked(c)
+	}
 	h.freeLocked(client)
 }
 
@@ -67,7 +70,7 @@ func (h *Hub) pickShard() *shard {
 	return h.shards[h.nextShard%len(h.shards)]
 }
 
-// admit makes an upgraded socket one of the hub's. If the hub began to drain meanwhile it says
+// admit makes a socket one of the hub's. If the hub began to drain meanwhile it says
 // goodbye at once.
 func (h *Hub) admit(c *conn) {
 	h.mu.Lock()
@@ -77,7 +80,6 @@ func (h *Hub) admit(c *conn) {
 	}
 	draining := h.state == stateDraining
 	h.mu.Unlock()
-	h.cfg.Metrics.Opened()
 	if draining {
 		c.close(byeDraining(jitter(minSpread)))
 	}
@@ -94,12 +96,12 @@ func (h *Hub) release(c *conn) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.conns, c)
-	h.leaveSessionLocked(c)
+	h.forgetLocked(c)
 	h.freeLocked(c.client)
 }
 
-func (h *Hub) leaveSessionLocked(c *conn) {
+func (h *Hub) forgetLocked(c *conn) {
+	delete(h.conns, c)
 	session := c.client.Session
 	if session == uuid.Nil {
 		return

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/gorilla/websocket"
 )
@@ -43,17 +42,16 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, client Client) {
 		return
 	}
 
-	hijacked := &hijacker{ResponseWriter: w}
+	hijacked := &hijacker{ResponseWriter: w, hub: h, client: client}
 	ws, err := h.upgrader.Upgrade(hijacked, r, nil)
 	if err != nil {
-		h.giveUp(client)
+		h.giveUp(client, hijacked.conn)
 		h.cfg.Metrics.Refused("handshake")
 		return // Upgrade has answered, or there is nobody left to answer.
 	}
-	c := newConn(h, client, ws, hijacked, h.pickShard())
-	h.admit(c)
-	c.alive(time.Now())
-	go c.await()
+	h.cfg.Metrics.Opened()
+	hijacked.conn.open(ws)
+	go hijacked.conn.await()
 }
 
 // mayAsk answers requests that no state of the hub could make good.
@@ -139,11 +137,13 @@ func (p problem) write(w http.ResponseWriter) {
 }
 
 // hijacker takes over the connection beneath any middleware, puts a wire around it and exchanges the
-// server's read buffer, 4 KiB, for a small one.
+// server's read buffer, 4 KiB, for a small one. It makes the socket one of the hub's before the
+// client is answered: whoever has been answered is known, and misses nothing.
 type hijacker struct {
 	http.ResponseWriter
-	wire   *wire
-	buffer *bufio.Reader
+	hub    *Hub
+	client Client
+	conn   *conn
 }
 
 func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -151,9 +151,11 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h.wire, h.buffer = &wire{Conn: under}, rw.Reader
+	w, buffer := &wire{Conn: under}, rw.Reader
 	if rw.Reader.Buffered() == 0 { // Otherwise the upgrade fails: the client spoke too soon.
-		h.buffer = bufio.NewReaderSize(h.wire, readBufferSize)
+		buffer = bufio.NewReaderSize(w, readBufferSize)
 	}
-	return h.wire, bufio.NewReadWriter(h.buffer, rw.Writer), nil
+	h.conn = newConn(h.hub, h.client, w, buffer, h.hub.pickShard())
+	h.hub.admit(h.conn)
+	return w, bufio.NewReadWriter(buffer, rw.Writer), nil
 }
