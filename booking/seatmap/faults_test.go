@@ -2,6 +2,7 @@ package seatmap
 
 import (
 	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -114,6 +115,40 @@ func TestMapsFollowTheLogWhileRedisIsGone(t *testing.T) {
 		return l.Stats().Deltas > deltas
 	}, patience, 50*time.Millisecond)
 	require.Equal(t, 2, h.notes.count("channels can't be heard", "WARN"), "once by the maps and once by the leader")
+}
+
+// Redis takes connections and never answers, which is worse than refusing them: maps come from the log all
+// the same, commands are not held up by hints, and a term ends soon after its context.
+func TestARedisThatHangsHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ear, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, ear.Close()) })
+	h.redis = dial(t, "redis://"+ear.Addr().String()) // the kernel accepts, nobody reads
+	showing := h.showing(t)
+	stop := h.lead(t, ProjectorConfig{}, lease(7, time.Minute))
+	hinter, err := NewHinter(HinterConfig{Prefix: h.prefix, Logger: h.logger(), Queue: 3}, h.redis)
+	require.NoError(t, err)
+	start(t, hinter.Run)
+	l := h.live(t, LiveConfig{})
+	m, err := l.Open(t.Context(), showing)
+	require.NoError(t, err)
+	defer m.Close()
+	for range 2 {
+		seq := h.sell(t, showing, hold(uuid.New(), "A1")).Seq
+		for range 10 {
+			hinter.Notify(uuid.New(), 1)
+		}
+		h.await(t, m, seq)
+	}
+	hinter.mu.Lock()
+	require.LessOrEqual(t, len(hinter.waiting), 3)
+	hinter.mu.Unlock()
+	require.False(t, m.Snapshot().Stale)
+	began := time.Now()
+	stop()
+	require.Less(t, time.Since(began), 5*time.Second)
 }
 
 // PostgreSQL stops: maps stay, marked stale within seconds; a showing that nobody had open is shown from

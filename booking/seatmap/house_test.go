@@ -89,6 +89,8 @@ func dial(tb testing.TB, redisURL string) redis.UniversalClient {
 	options.DialerRetries = 1
 	options.MaxRetries = -1
 	options.DialTimeout = time.Second
+	options.ReadTimeout = time.Second
+	options.ContextTimeoutEnabled = true
 	client := redis.NewClient(options)
 	tb.Cleanup(func() { _ = client.Close() })
 	return client

@@ -40,6 +40,8 @@ type Projector struct {
 }
 
 // NewProjector makes a Projector; it works while Run runs. Without Redis (nil) it only sweeps and sums up.
+// The client should heed contexts' deadlines (ContextTimeoutEnabled) and have a read timeout: a Redis
+// that hangs holds up the end of Run for that long.
 func NewProjector(
 	cfg ProjectorConfig, log ProjectorLog, client redis.UniversalClient, layouts Layouts,
 ) (*Projector, error) {

@@ -2,6 +2,7 @@ package seatmap
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/aislehq/aisle/booking"
 	"github.com/aislehq/aisle/deploy/localstack"
 	"github.com/aislehq/aisle/deploy/localstack/stacktest"
+	"github.com/aislehq/aisle/eventstore"
 )
 
 func TestAHoldsLockGoesWhenTheBookingEnds(t *testing.T) {
@@ -204,6 +206,24 @@ func TestHoldsAreSweptWhenTheNextOneRunsOut(t *testing.T) {
 	for range 3 {
 		take(t, swept)
 	}
+}
+
+func TestTheNextDeadlineIsThatOfTheHoldThatRunsOutFirst(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	r := newReign(h.projector(t, ProjectorConfig{}, h.store), lease(7, time.Minute))
+	now := time.Now().UTC()
+	require.True(t, r.nextDeadline(now).IsZero())
+	for i, in := range []time.Duration{time.Hour, time.Minute, -time.Minute} {
+		showing, id := uuid.New(), uuid.New()
+		require.NoError(t, r.Handle(t.Context(), showing, []eventstore.Event{{
+			Stream: showing, Seq: 1, ID: uuid.New(), Entity: booking.BookingEntity(id), Type: booking.TypeBookingHeld,
+			Data:     json.RawMessage(`{"booking":"` + id.String() + `","state":"held","seats":["A1"]}`),
+			Deadline: now.Add(in),
+		}}), "hold %d", i)
+	}
+	require.Equal(t, now.Add(time.Minute), r.nextDeadline(now), "one that has run out is the sweep's own business")
+	require.Equal(t, now.Add(time.Hour), r.nextDeadline(now.Add(time.Minute)))
 }
 
 // A delta with more events than one message should carry travels without them; maps read the log.
