@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -93,6 +94,13 @@ type Deps struct {
 	Observe func(route, method string, status int, took time.Duration)
 }
 
+func (d Deps) validate() error {
+	if d.Bookings == nil || d.Catalogue == nil || d.Maps == nil || d.Sessions == nil || d.Live == nil || d.KeyUsed == nil {
+		return errors.New("api: something that the API stands on is missing")
+	}
+	return nil
+}
+
 // server is the public edge.
 type server struct {
 	cfg     Config
@@ -109,7 +117,7 @@ type server struct {
 // New returns the handler of the public listener.
 func New(cfg Config, deps Deps) (http.Handler, error) {
 	cfg = cfg.WithDefaults()
-	if err := cfg.Validate(); err != nil {
+	if err := errors.Join(cfg.Validate(), deps.validate()); err != nil {
 		return nil, err
 	}
 	s, err := newServer(cfg, deps)

@@ -154,7 +154,7 @@ func TestLogoutClosesTheSockets(t *testing.T) {
 func TestSocketsWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	stack := stacktest.Own(t, localstack.Postgres)
-	s := newSite(t, func(set *settings) { set.postgres = stack.PostgresURL() })
+	s := newSite(t, func(set *settings) { set.postgres, set.stale = stack.PostgresURL(), 300*time.Millisecond })
 	first, _ := s.dial()
 	first.send(map[string]any{"type": "subscribe", "showing": s.showings.open})
 	first.next("snapshot")

@@ -53,6 +53,13 @@ func TestTheCookieOverTLS(t *testing.T) {
 	require.Equal(t, "/", cookie.Path)
 	require.Empty(t, cookie.Domain)
 
+	proxied := newSite(t, func(set *settings) { set.api.TrustedProxies = localProxies() })
+	cookie = cookieOf(t, proxied.do(http.MethodPost, "/api/v1/sessions", "", "X-Forwarded-Proto", "https"))
+	require.Equal(t, "__Host-aisle_session", cookie.Name)
+	require.True(t, cookie.Secure)
+	cookie = cookieOf(t, proxied.do(http.MethodPost, "/api/v1/sessions", "", "X-Forwarded-Proto", "https, http"))
+	require.False(t, cookie.Secure, "the proxy next to us speaks last")
+
 	token := r.text("token")
 	require.Equal(t, http.StatusOK, s.do(http.MethodGet, "/api/v1/bookings", "", "Cookie", "__Host-aisle_session="+token).status)
 	s.do(http.MethodGet, "/api/v1/bookings", "", "Cookie", "aisle_session="+token).problem(401, "unauthenticated")

@@ -199,7 +199,7 @@ func TestTheSeatMap(t *testing.T) {
 func TestWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	stack := stacktest.Own(t, localstack.Postgres)
-	s := newSite(t, func(set *settings) { set.postgres = stack.PostgresURL() })
+	s := newSite(t, func(set *settings) { set.postgres, set.stale = stack.PostgresURL(), 300*time.Millisecond })
 	path := "/api/v1/showings/" + s.showings.open.String() + "/seats"
 	me := s.customer()
 	id := me.hold("A1")
@@ -239,7 +239,7 @@ func TestWithoutTheDatabase(t *testing.T) {
 func TestAMapThatWasNeverHere(t *testing.T) {
 	t.Parallel()
 	stack := stacktest.Own(t, localstack.Postgres)
-	s := newSite(t, func(set *settings) { set.postgres = stack.PostgresURL() })
+	s := newSite(t, func(set *settings) { set.postgres, set.stale = stack.PostgresURL(), 300*time.Millisecond })
 	require.NoError(t, stack.StopPostgres(t.Context()))
 	s.do(http.MethodGet, "/api/v1/showings/"+s.showings.open.String()+"/seats", "").problem(503, "unavailable").retryAfter()
 }

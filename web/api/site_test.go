@@ -40,7 +40,8 @@ type settings struct {
 	api       api.Config
 	booking   booking.Config
 	auth      auth.Config
-	postgres  string // a database of the test's own
+	postgres  string        // a database of the test's own
+	stale     time.Duration // how soon maps are called stale; a minute, or a busy machine would look like an outage
 	ui        fs.FS
 	available func(uuid.UUID) (int, bool)
 	bookings  func(api.Bookings) api.Bookings
@@ -66,6 +67,9 @@ func newSite(t *testing.T, change func(*settings)) *site {
 	set := settings{}
 	if change != nil {
 		change(&set)
+	}
+	if set.stale == 0 {
+		set.stale = time.Minute
 	}
 	if set.postgres == "" {
 		set.postgres = stacktest.Postgres(t)
@@ -150,7 +154,7 @@ func (s *site) openRooms(set settings) {
 	require.NoError(s.t, err)
 
 	s.live, err = seatmap.NewLive(seatmap.LiveConfig{
-		CheckEvery: 20 * time.Millisecond, StaleAfter: 300 * time.Millisecond, Logger: s.logger(),
+		CheckEvery: 20 * time.Millisecond, StaleAfter: set.stale, Logger: s.logger(),
 		OnBooking: func(b booking.Booking) { s.sendBooking(b) },
 	}, s.store, nil, s.catalogue)
 	require.NoError(s.t, err)
@@ -159,6 +163,9 @@ func (s *site) openRooms(set settings) {
 	require.NoError(s.t, err)
 
 	set.api.Logger = s.logger()
+	if set.api.RequestTimeout == 0 {
+		set.api.RequestTimeout = time.Minute
+	}
 	origins, err := api.NewOrigins(set.api)
 	require.NoError(s.t, err)
 	s.hub, err = realtime.NewHub(realtime.Config{CheckOrigin: origins.Allowed, Logger: s.logger()}, rooms{s.live})
