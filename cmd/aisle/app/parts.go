@@ -85,12 +85,10 @@ func (a *App) buildService(_ context.Context, p *parts) (err error) {
 	}
 	p.service, err = booking.NewService(booking.Config{
 		HoldFor: a.cfg.HoldFor, MaxSeats: a.cfg.MaxSeats, MaxSeatsPerAddress: a.cfg.MaxSeatsPerAddress,
-		Notify: notify, Metrics: a.metrics.Booking(), Logger: a.logger,
-	}, a.telling(p), locks, p.catalogue, p.live)
+		Appended: p.live.Offer, Notify: notify, Metrics: a.metrics.Booking(), Logger: a.logger,
+	}, p.log, locks, p.catalogue, p.live)
 	return err
 }
-
-func (a *App) telling(p *parts) tellingLog { return tellingLog{Store: p.log, offer: p.live.Offer} }
 
 func (a *App) buildHub(_ context.Context, p *parts) error {
 	origins, err := api.NewOrigins(a.apiConfig())
@@ -121,7 +119,7 @@ func (a *App) buildFront(ctx context.Context, p *parts) (err error) {
 	}
 	p.public, err = api.New(cfg, api.Deps{
 		Bookings: p.service, Catalogue: p.catalogue, Maps: pages{p.live}, Sessions: p.sessions, Live: p.hub,
-		KeyUsed: a.telling(p).keyUsed, Available: p.available, UI: files, Observe: a.metrics.HTTP,
+		KeyUsed: keyUsed(p.log), Available: p.available, UI: files, Observe: a.metrics.HTTP,
 	})
 	p.private = ops.New(ops.Config{}, a.metrics, func() ops.Readiness { return a.readiness(p) })
 	return err

@@ -15,30 +15,18 @@ import (
 	"github.com/aislehq/aisle/web/api"
 )
 
-// tellingLog shows this replica's own appends to its live maps before anyone else tells of them.
-type tellingLog struct {
-	*eventstore.Store
-	offer func(context.Context, []eventstore.Event)
-}
-
-func (l tellingLog) Append(ctx context.Context, r eventstore.Request) (eventstore.Result, error) {
-	result, err := l.Store.Append(ctx, r)
-	if err == nil && len(result.Events) > 0 {
-		l.offer(ctx, result.Events)
-	}
-	return result, err
-}
-
 // keyUsed says whether a session has used a key for a command on bookings.
-func (l tellingLog) keyUsed(ctx context.Context, session uuid.UUID, key string) (bool, error) {
-	_, err := l.Recorded(ctx, session, key)
-	if errors.Is(err, eventstore.ErrNotFound) {
-		return false, nil
+func keyUsed(log *eventstore.Store) func(context.Context, uuid.UUID, string) (bool, error) {
+	return func(ctx context.Context, session uuid.UUID, key string) (bool, error) {
+		_, err := log.Recorded(ctx, session, key)
+		if errors.Is(err, eventstore.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", booking.ErrUnavailable, err)
+		}
+		return true, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", booking.ErrUnavailable, err)
-	}
-	return true, nil
 }
 
 // noLocks is a replica without Redis: the log alone guards.
