@@ -1,5 +1,5 @@
-import { computed, onScopeDispose, ref, shallowRef, triggerRef } from 'vue'
-import { api, ApiProblem } from '@/lib/api/client'
+import { computed, onScopeDispose, ref, shallowRef, triggerRef, watch } from 'vue'
+import { api } from '@/lib/api/client'
 import type { Booking } from '@/lib/api/types'
 import { BookingQueue, type Notice } from '@/lib/commands'
 import type { Own } from '@/lib/faces'
@@ -63,12 +63,12 @@ export function useBooking(showing: string, ears: BookingEars) {
       for (const booking of await api.bookings()) {
         if (booking.showing !== showing) continue
         keep(booking)
-        if (booking.state === 'held') queue.adopt(booking)
+        if (booking.state === 'held' || booking.id === queue.held?.id) queue.adopt(booking)
       }
       ears.onChange()
-    } catch (problem) {
-      // No session yet means no bookings yet; anything else shows at the first click.
-      if (!(problem instanceof ApiProblem)) return
+    } catch {
+      // No session yet means no bookings yet. Anything else shows at the first click, or is over
+      // when the line comes back.
     }
   }
 
@@ -82,6 +82,13 @@ export function useBooking(showing: string, ears: BookingEars) {
   })
   onScopeDispose(stop)
   void load()
+  // What other pages did while the line was lost was told to nobody here.
+  watch(
+    () => live.connection,
+    (now, before) => {
+      if (now === 'live' && before !== 'connecting') void load()
+    },
+  )
 
   /** What is shown as this person's: what they hold, and what they clicked since. */
   const seats = computed(() => {

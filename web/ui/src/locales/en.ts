@@ -47,7 +47,7 @@ export const en = {
     back: 'Programme',
     map: 'Seat map',
     mapHelp:
-      'Arrow keys move between seats, Home and End go to the ends of a row, Enter or Space takes a seat or gives it back.',
+      'Arrow keys move between seats, Home and End go to the ends of a row, Enter or Space takes a seat or gives it back. Plus and minus zoom, zero shows the whole hall.',
     screen: 'Screen',
     fit: 'Fit the hall',
     zoomIn: 'Zoom in',

@@ -48,7 +48,8 @@ export const zhCN: Messages = {
   showing: {
     back: '排片',
     map: '座位图',
-    mapHelp: '用方向键在座位之间移动，Home 和 End 键跳到一排的两端，按回车或空格键选座或退座。',
+    mapHelp:
+      '用方向键在座位之间移动，Home 和 End 键跳到一排的两端，按回车或空格键选座或退座；加号和减号键缩放，0 键显示整个影厅。',
     screen: '银幕',
     fit: '显示整个影厅',
     zoomIn: '放大',
