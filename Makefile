@@ -34,7 +34,7 @@ test: need-test $(UI)/dist/index.html ## everything: unit tests, the real stores
 
 .PHONY: build
 build: $(UI)/dist/index.html ## bin/aisle, with the web application inside
-	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/aisle ./cmd/aisle
+	go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/aisle ./cmd/aisle
 
 .PHONY: ui
 ui: $(UI)/dist/index.html ## the web application, built into web/ui/dist

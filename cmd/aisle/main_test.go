@@ -35,7 +35,7 @@ func runTests(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	program = filepath.Join(dir, "aisle")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, ".")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
@@ -212,7 +212,7 @@ func TestHelpShowsFlagVariableDefaultAndUnit(t *testing.T) {
 	for command, wants := range map[string][]string{
 		"up": {
 			`--listen="127.0.0.1:8080"`, "$AISLE_LISTEN", `--ops-listen="127.0.0.1:9090"`, "$AISLE_OPS_LISTEN",
-			"--data=DIRECTORY", "$AISLE_DATA", "--replicas=1", "(servers, 1 to 64)", "$AISLE_REPLICAS", "--demo", "$AISLE_DEMO",
+			`--data="`, "$AISLE_DATA", "--replicas=1", "(servers, 1 to 64)", "$AISLE_REPLICAS", "--demo", "$AISLE_DEMO",
 		},
 		"serve": {
 			"--postgres-url=URL", "$AISLE_POSTGRES_URL", "--redis-url=URL", "$AISLE_REDIS_URL",

@@ -27,7 +27,7 @@ const maxReplicas = 64
 type upCommand struct {
 	Listen    string `name:"listen" env:"AISLE_LISTEN" default:"127.0.0.1:8080" help:"Public address and port of the first server; each further one takes the next port."`
 	OpsListen string `name:"ops-listen" env:"AISLE_OPS_LISTEN" default:"127.0.0.1:9090" help:"Address and port of the first server's health checks and metrics; each further one takes the next port. Never make it public."`
-	Data      string `name:"data" env:"AISLE_DATA" default:"${data}" placeholder:"DIRECTORY" help:"Directory of all data; back it up (see docs/operating.md). As root, PostgreSQL runs as the user postgres, who must be able to reach it. Default: ${data}."`
+	Data      string `name:"data" env:"AISLE_DATA" default:"${data}" help:"Directory of all data; back it up (see docs/operating.md). As root, PostgreSQL runs as the user postgres, who must be able to reach it."`
 	Replicas  int    `name:"replicas" env:"AISLE_REPLICAS" default:"1" help:"Servers to run (servers, 1 to 64)."`
 	Demo      bool   `name:"demo" env:"AISLE_DEMO" help:"Make a demo cinema, once; it is never reset. Default: off."`
 	LogLevel  string `name:"log-level" env:"AISLE_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Least important kind of log line to write: debug, info, warn or error."`

@@ -137,6 +137,8 @@ func TestASupervisorKilledWithKill9StartsAgain(t *testing.T) {
 	buyer.buy(showing, "F7")
 	before := children(t, data)
 	require.Len(t, before, 2)
+	// One of them is stopped, and does not hear the kernel's word that its parent is dead.
+	require.NoError(t, syscall.Kill(before["2"], syscall.SIGSTOP))
 	first.kill(t)
 
 	second := up(t, data, "--replicas=2")
