@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/aislehq/aisle/cmd/aisle/app"
 )
 
@@ -21,6 +23,7 @@ func (c *serveCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	logging.Disable() // the client's own log has a line for each failed dial, past ours
 	replica, err := app.New(c.Config, version, logger, func(url string) {
 		fmt.Fprintln(os.Stdout, readyLine+url)
 	})
