@@ -58,7 +58,6 @@ async function shoot(device, options, showing, seats) {
   await page.screenshot({ path: name('programme') })
   await page.goto(`${house.url}/showings/${showing.id}`)
   await seat(page, 'A1').waitFor()
-  if (device === 'phone') await page.screenshot({ path: name('hall') })
   for (const [i, code] of seats.entries()) {
     if (device === 'phone' && i === 0) {
       await seat(page, code).tap()
@@ -74,19 +73,10 @@ async function shoot(device, options, showing, seats) {
     .waitFor()
   await still(page)
   await page.screenshot({ path: name('showing') })
-  if (device === 'phone') {
-    await page.getByRole('button', { name: 'Show seats' }).click()
-    await still(page)
-    await page.screenshot({ path: name('sheet') })
-    await page.getByRole('button', { name: 'Hide seats' }).click()
-  }
   await page.getByRole('button', { name: 'Confirm booking' }).click()
   await page.getByRole('article').waitFor()
   await still(page)
   await page.screenshot({ path: name('confirmation') })
-  await page.getByRole('link', { name: 'All my bookings' }).click()
-  await page.locator('h3').first().waitFor()
-  await page.screenshot({ path: name('bookings') })
   await context.close()
 }
 
