@@ -122,4 +122,15 @@ func TestUnknownTokensOfAnAddress(t *testing.T) {
 	read(made(0), "203.0.113.7").problem(401, "unauthenticated") // known to be unknown: costs nothing
 	require.Equal(t, 200, read(me.token, "203.0.113.7").status, "who is known goes on")
 	read(made(9), "203.0.113.8").problem(401, "unauthenticated")
+
+	// Ending, which looks further, is no way around it.
+	end := func(token, address string) reply {
+		return s.do(http.MethodDelete, "/api/v1/sessions/current", "", "Authorization", "Bearer "+token,
+			"X-Forwarded-For", address, "Idempotency-Key", "k")
+	}
+	for range 2 {
+		end(made(0), "203.0.113.9").problem(401, "unauthenticated")
+	}
+	end(made(0), "203.0.113.9").problem(429, "rate-limited").retryAfter()
+	require.Equal(t, 204, end(me.token, "203.0.113.9").status)
 }

@@ -3,13 +3,16 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/google/uuid"
 
+	"github.com/aislehq/aisle/booking"
 	"github.com/aislehq/aisle/web/auth"
 )
 
@@ -45,8 +48,8 @@ func (s *server) registerSessions() {
 	serve(s, huma.Operation{
 		OperationID: "end-session", Method: http.MethodDelete, Path: "/sessions/current",
 		DefaultStatus: http.StatusNoContent, Summary: "End the session; its sockets close", Tags: []string{"Sessions"},
-		Middlewares: huma.Middlewares{s.sameOrigin, s.hasToken, s.commandKey}, Security: sessionSecurity(),
-	}, []kind{kindUnauthenticated, kindCrossOrigin, kindInvalid, kindMismatch, kindUnavailable}, s.endSession)
+		Middlewares: huma.Middlewares{s.sameOrigin, s.mayHaveEnded, s.commandKey}, Security: sessionSecurity(),
+	}, []kind{kindUnauthenticated, kindCrossOrigin, kindInvalid, kindMismatch, kindRateLimited, kindUnavailable}, s.endSession)
 }
 
 func (s *server) startSession(ctx context.Context, _ *struct{}) (*startOutput, error) {
@@ -63,8 +66,14 @@ func (s *server) startSession(ctx context.Context, _ *struct{}) (*startOutput, e
 // endSession ends the session that the request has a token of; repeated with the same key it says so again.
 func (s *server) endSession(ctx context.Context, _ *struct{ Key }) (*endOutput, error) {
 	info := requestOf(ctx)
-	if err := s.refuseUsedKey(ctx, info); err != nil {
-		return nil, err
+	if info.session != uuid.Nil {
+		used, err := s.deps.KeyUsed(ctx, info.session, info.key)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", booking.ErrUnavailable, err)
+		}
+		if used {
+			return nil, keyMismatch()
+		}
 	}
 	session, err := s.deps.Sessions.End(ctx, info.token, info.key)
 	if err != nil {
@@ -72,26 +81,6 @@ func (s *server) endSession(ctx context.Context, _ *struct{ Key }) (*endOutput, 
 	}
 	s.deps.Live.EndSession(session.ID)
 	return &endOutput{SetCookie: s.cookie(ctx, "", -1)}, nil
-}
-
-// refuseUsedKey refuses a key that the session has used for a booking. An ended session is none any more: whether
-// this is the request that ended it is for End to say.
-func (s *server) refuseUsedKey(ctx context.Context, info *request) error {
-	session, err := s.deps.Sessions.Lookup(ctx, info.token)
-	if errors.Is(err, auth.ErrUnknown) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	used, err := s.deps.KeyUsed(ctx, session.ID, info.key)
-	if err != nil {
-		return err
-	}
-	if used {
-		return keyMismatch()
-	}
-	return nil
 }
 
 // cookie is the session cookie as this request's client must get it.
@@ -142,20 +131,27 @@ func token(r *http.Request) string {
 // lookup finds a token's session, and keeps those who try many from asking the database about each.
 func (s *server) lookup(r *http.Request, token string) (auth.Session, *problem) {
 	info := requestOf(r.Context())
-	counted := limitable(info.address)
-	if counted && !s.deps.Sessions.Known(token) {
-		if wait := s.unknown.empty(line(info.address)); wait > 0 {
+	if !s.deps.Sessions.Known(token) {
+		if wait := s.triedOut(info); wait > 0 {
 			return auth.Session{}, rateLimited(wait)
 		}
 	}
 	session, err := s.deps.Sessions.Lookup(r.Context(), token)
-	if counted && errors.Is(err, auth.ErrUnknown) {
+	if errors.Is(err, auth.ErrUnknown) && limitable(info.address) {
 		s.unknown.take(line(info.address))
 	}
 	if err != nil {
 		return auth.Session{}, problemOf(err)
 	}
 	return session, nil
+}
+
+// triedOut is how long an address that has sent too many unknown tokens has to wait.
+func (s *server) triedOut(info *request) time.Duration {
+	if !limitable(info.address) {
+		return 0
+	}
+	return s.unknown.empty(line(info.address))
 }
 
 // authenticate refuses a request without a session.
@@ -177,15 +173,28 @@ func (s *server) authenticate(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// hasToken takes a token without asking whether its session still is: ending may be repeated.
-func (s *server) hasToken(ctx huma.Context, next func(huma.Context)) {
+// mayHaveEnded is authenticate for the request that ends a session: repeated, it finds the session ended, and
+// whether it was this request that ended it is for Sessions.End to say.
+func (s *server) mayHaveEnded(ctx huma.Context, next func(huma.Context)) {
 	r, w := humachi.Unwrap(ctx)
 	text := token(r)
 	if text == "" {
 		s.refuse(w, r, unauthenticated())
 		return
 	}
-	requestOf(r.Context()).token = text
+	info := requestOf(r.Context())
+	session, p := s.lookup(r, text)
+	if p != nil && p.slug == kindUnauthenticated.slug {
+		p = nil
+		if wait := s.triedOut(info); wait > 0 {
+			p = rateLimited(wait)
+		}
+	}
+	if p != nil {
+		s.refuse(w, r, p)
+		return
+	}
+	info.token, info.session = text, session.ID
 	next(ctx)
 }
 

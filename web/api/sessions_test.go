@@ -145,7 +145,9 @@ func TestSessionsWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	stack := stacktest.Own(t, localstack.Postgres)
 	s := newSite(t, func(set *settings) { set.postgres = stack.PostgresURL() })
+	me := s.customer()
 	require.NoError(t, stack.StopPostgres(t.Context()))
+	me.do(http.MethodDelete, "/sessions/current", "").problem(503, "unavailable").retryAfter()
 	s.do(http.MethodPost, "/api/v1/sessions", "").problem(503, "unavailable").retryAfter()
 	s.do(http.MethodGet, "/api/v1/bookings", "", "Authorization", "Bearer AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA").
 		problem(503, "unavailable").retryAfter()
