@@ -106,11 +106,9 @@ func (n *lane) flush(ctx context.Context, batch []*call) {
 	if len(batch) == 0 {
 		return
 	}
-	unknown, err := n.send(ctx, batch, byName)
-	if len(unknown) > 0 {
-		_, err = n.send(ctx, unknown, inFull)
+	if unknown := n.send(ctx, batch, byName); len(unknown) > 0 {
+		n.send(ctx, unknown, inFull)
 	}
-	n.breaker.report(err, time.Now())
 }
 
 func dropAbandoned(batch []*call) []*call {
@@ -125,16 +123,16 @@ func dropAbandoned(batch []*call) []*call {
 	return kept
 }
 
-// send has a batch run and finishes its calls, but those whose script the server does not know by name.
-// The error is nil when at least one call was answered.
-func (n *lane) send(ctx context.Context, batch []*call, run func(context.Context, redis.Pipeliner, *call) *redis.Cmd) (unknown []*call, err error) {
+// send has a batch run and finishes its calls, but those whose script the server does not know by name. The
+// breaker hears of it first: whoever has an answer can rely on the server being there for the next call.
+func (n *lane) send(ctx context.Context, batch []*call, run func(context.Context, redis.Pipeliner, *call) *redis.Cmd) (unknown []*call) {
 	pipe := n.client.Pipeline()
 	commands := make([]*redis.Cmd, len(batch))
 	for i, c := range batch {
 		commands[i] = run(ctx, pipe, c)
 	}
 	_, whole := pipe.Exec(ctx)
-	answered := false
+	n.breaker.report(unlessAnswered(commands, whole), time.Now())
 	for i, c := range batch {
 		reply, failed := commands[i].Result()
 		if failed == nil && reply == nil {
@@ -145,11 +143,18 @@ func (n *lane) send(ctx context.Context, batch []*call, run func(context.Context
 			unknown = append(unknown, c)
 			continue
 		}
-		answered = answered || failed == nil
 		c.finish(reply, failed)
 	}
-	if answered {
-		return unknown, nil
+	return unknown
+}
+
+// unlessAnswered is the pipeline's error, or nil when the server answered at least one of its commands: to
+// say that it does not know a script is an answer, too.
+func unlessAnswered(commands []*redis.Cmd, whole error) error {
+	for _, command := range commands {
+		if reply, err := command.Result(); (err == nil && reply != nil) || redis.HasErrorPrefix(err, "NOSCRIPT") {
+			return nil
+		}
 	}
-	return unknown, whole
+	return whole
 }

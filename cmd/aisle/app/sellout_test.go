@@ -48,6 +48,7 @@ func TestSellOut(t *testing.T) {
 	)
 	for i := range clients {
 		b := newBuyer(t, replicas[i%len(replicas)])
+		b.patient = true
 		watchers[i] = b.watch(ctx, h.showing)
 		group.Go(func() error {
 			for {
