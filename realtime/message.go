@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -60,7 +61,7 @@ func decodeCommand(data []byte) (command, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&fields); err != nil {
-		return command{}, badMessage("not a message: %v", err)
+		return command{}, badMessage("%s", unreadable(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return command{}, badMessage("more than one JSON value")
@@ -87,6 +88,21 @@ func decodeCommand(data []byte) (command, error) {
 		return command{kind: commandSubscribe, showing: showing, resume: from}, err
 	default:
 		return command{}, badMessage("unknown type")
+	}
+}
+
+// unreadable says in the protocol's words why the decoder stopped: its own speak of our types.
+func unreadable(err error) string {
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mistyped) && mistyped.Field != "":
+		return mistyped.Field + " has the wrong JSON type"
+	case errors.As(err, &mistyped):
+		return "not a JSON object"
+	case strings.HasPrefix(err.Error(), "json: unknown field"):
+		return "unknown field"
+	default:
+		return "not JSON"
 	}
 }
 

@@ -36,6 +36,29 @@ func TestDecodeCommand(t *testing.T) {
 	}
 }
 
+// Clients read what is wrong in the protocol's words, never in those of our code.
+func TestDetailsSpeakTheProtocol(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                                 "not JSON",
+		"hello":                            "not JSON",
+		`{"type":"ping"`:                   "not JSON",
+		`["ping"]`:                         "not a JSON object",
+		`"ping"`:                           "not a JSON object",
+		`null`:                             "unknown type",
+		`{"type":7}`:                       "type has the wrong JSON type",
+		`{"type":"ping","id":1}`:           "unknown field",
+		`{"type":"subscribe","since":"1"}`: "since has the wrong JSON type",
+		`{"type":"subscribe","since":1.5}`: "since has the wrong JSON type",
+		`{"type":"subscribe","showing":{"id":1}}`: "showing has the wrong JSON type",
+	} {
+		_, err := decodeCommand([]byte(text))
+		var bad *badMessageError
+		require.ErrorAs(t, err, &bad, text)
+		require.Equal(t, want, bad.detail, text)
+	}
+}
+
 // Whatever comes, it is understood or refused in one of two ways, and what is understood is whole.
 func FuzzDecodeCommand(f *testing.F) {
 	for _, seed := range []string{
