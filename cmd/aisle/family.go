@@ -73,7 +73,7 @@ func (f *family) endLeftovers(ctx context.Context) error {
 	}
 	var left map[int]child
 	if err := json.Unmarshal(b, &left); err != nil {
-		return fmt.Errorf("processes of an earlier run: %s: %w", f.path, err)
+		return nil //nolint:nilerr // Only a machine that stopped damages the file, and no process outlives that.
 	}
 	for _, c := range left {
 		if err := c.end(ctx); err != nil {

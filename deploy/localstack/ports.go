@@ -108,15 +108,3 @@ func portFree(ctx context.Context, port int) bool {
 	}
 	return l.Close() == nil
 }
-
-// writeFile replaces a file whole: a crash leaves the old one or the new one.
-func writeFile(path string, b []byte) error {
-	tmp := path + ".new"
-	if err := os.WriteFile(tmp, b, 0o600); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
-}

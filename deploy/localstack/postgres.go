@@ -116,15 +116,14 @@ func (p *postgresServer) prepare(ctx context.Context) error {
 func (p *postgresServer) loadPassword() error {
 	path := filepath.Join(p.stack.cfg.Dir, "password")
 	b, err := os.ReadFile(path)
-	if err == nil {
-		p.password = strings.TrimSpace(string(b))
-		return nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("localstack: owner's password: %w", err)
 	}
+	if p.password = strings.TrimSpace(string(b)); p.password != "" {
+		return nil
+	}
 	if _, err := os.Stat(p.dir); err == nil {
-		return fmt.Errorf("localstack: owner's password: %s is gone, but the data are there", path)
+		return fmt.Errorf("localstack: owner's password: %s is gone or empty, but the data are there", path)
 	}
 	p.password = rand.Text()
 	return writeFile(path, []byte(p.password+"\n"))
@@ -167,18 +166,6 @@ func (p *postgresServer) initCluster(ctx context.Context) error {
 		return fmt.Errorf("put the data directory in place: %w", err)
 	}
 	return syncDir(p.stack.cfg.Dir)
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	defer func() { _ = f.Close() }()
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	return nil
 }
 
 // dropStrangersPID removes a postmaster.pid whose number now belongs to another program: PostgreSQL would take

@@ -28,6 +28,22 @@ func TestAHalfMadeDataDirectoryIsMadeAnew(t *testing.T) {
 	assert.NoDirExists(t, half)
 }
 
+// The password that a cut of the power emptied is none: new data get a new one, and what can't be opened any more
+// is said at once.
+func TestAnEmptyPasswordFileIsNoPassword(t *testing.T) {
+	t.Parallel()
+	cfg := localstack.Config{Dir: stacktest.Dir(t), Services: localstack.Postgres, Volatile: true}
+	password := filepath.Join(cfg.Dir, "password")
+	require.NoError(t, os.WriteFile(password, nil, 0o600))
+	s := start(t, cfg)
+	execute(t, s.PostgresURL(), "SELECT 1")
+	require.NoError(t, s.Stop(t.Context()))
+
+	require.NoError(t, os.WriteFile(password, nil, 0o600))
+	_, err := localstack.Start(t.Context(), cfg)
+	require.ErrorContains(t, err, password+" is gone or empty, but the data are there")
+}
+
 func TestAStackKilledWithKill9StartsAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := stacktest.Dir(t)
