@@ -48,7 +48,9 @@ func newBuyer(t *testing.T, r *replica) *buyer {
 }
 
 // at is the same customer at another replica.
-func (b *buyer) at(r *replica) *buyer { return &buyer{t: b.t, url: r.url, token: b.token, patient: b.patient} }
+func (b *buyer) at(r *replica) *buyer {
+	return &buyer{t: b.t, url: r.url, token: b.token, patient: b.patient}
+}
 
 // call sends one request and returns its status; a body of 2xx goes into answer.
 func (b *buyer) call(method, path, key, body string, answer any) int {
