@@ -600,7 +600,9 @@ export interface operations {
         /** @description 1–255 printable characters, a new one for each command; the same one to repeat it. */
         'Idempotency-Key': string
       }
-      path?: never
+      path: {
+        id: string
+      }
       cookie?: never
     }
     requestBody?: never
@@ -726,7 +728,9 @@ export interface operations {
         /** @description 1–255 printable characters, a new one for each command; the same one to repeat it. */
         'Idempotency-Key': string
       }
-      path?: never
+      path: {
+        id: string
+      }
       cookie?: never
     }
     requestBody?: never
@@ -854,7 +858,9 @@ export interface operations {
         /** @description 1–255 printable characters, a new one for each command; the same one to repeat it. */
         'Idempotency-Key': string
       }
-      path?: never
+      path: {
+        id: string
+      }
       cookie?: never
     }
     requestBody: {
@@ -987,6 +993,7 @@ export interface operations {
         'Idempotency-Key': string
       }
       path: {
+        id: string
         seat: string
       }
       cookie?: never
@@ -1307,6 +1314,17 @@ export interface operations {
           'application/problem+json': components['schemas']['Problem']
         }
       }
+      /** @description rate-limited */
+      429: {
+        headers: {
+          /** @description When to come back, in seconds. */
+          'Retry-After'?: number
+          [name: string]: unknown
+        }
+        content: {
+          'application/problem+json': components['schemas']['Problem']
+        }
+      }
       /** @description internal */
       500: {
         headers: {
@@ -1337,7 +1355,9 @@ export interface operations {
         /** @description The last start, exclusive. Default: no end. */
         to?: string
       }
-      header?: never
+      header?: {
+        'If-None-Match'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -1346,10 +1366,27 @@ export interface operations {
       /** @description OK */
       200: {
         headers: {
+          ETag?: string
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Programme']
+        }
+      }
+      /** @description Not Modified */
+      304: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description malformed */
+      400: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/problem+json': components['schemas']['Problem']
         }
       }
       /** @description too-large */
