@@ -154,7 +154,7 @@ func TestASupervisorKilledWithKill9StartsAgain(t *testing.T) {
 func TestAKilledServerIsStartedAgainOnItsPort(t *testing.T) {
 	t.Parallel()
 	data := stacktest.Dir(t)
-	port := freePorts(t, 6)
+	port := freePorts(t, 10000, 6)
 	address := func(n int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port+n)) }
 	office := launch(t, "up", "--demo", "--data="+data, "--replicas=3", "--listen="+address(0), "--ops-listen="+address(3))
 	urls := []string{office.url(t), office.url(t), office.url(t)}
@@ -222,11 +222,12 @@ func ready(t *testing.T, opsAddress string) {
 	}, 30*time.Second, 50*time.Millisecond)
 }
 
-// freePorts finds n free ports in a row, below those that the kernel gives to outgoing connections.
-func freePorts(t *testing.T, n int) int {
+// freePorts finds n free ports in a row from there on, or a bit further: each test has a range of its own, below
+// the ports that the kernel gives to outgoing connections.
+func freePorts(t *testing.T, from, n int) int {
 	t.Helper()
 	var lc net.ListenConfig
-	for first := 10000 + os.Getpid()%9000; first < 20000; first++ {
+	for first := from + os.Getpid()%2000; first < from+2900; first++ {
 		free := 0
 		for free < n {
 			l, err := lc.Listen(t.Context(), "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+free)))
