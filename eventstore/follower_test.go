@@ -182,43 +182,6 @@ func TestLostHintCostsASecond(t *testing.T) {
 	assert.Less(t, time.Since(start), 3*time.Second)
 }
 
-// Append 1 waits with its transaction open while append 2, of another stream, commits, a reader polls, and append 1
-// commits. A reader with one position over a sequence would never see append 1. Within one
-// stream append 2 can't even get a number before append 1 is done.
-func TestLateCommitIsNotSkipped(t *testing.T) {
-	t.Parallel()
-	f := newStore(t, eventstore.Config{})
-	late, early := f.stream(t), f.stream(t)
-	r := newReader()
-	follow(t, f, eventstore.FollowerConfig{Poll: fastPoll}, &memory{}, r)
-	r.waitFor(t, late, 1)
-	r.waitFor(t, early, 1)
-
-	tx, err := f.connect(t).Begin(t.Context())
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "SELECT FROM streams WHERE id = $1 FOR UPDATE", late)
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), `WITH moved AS (UPDATE streams SET head = 2, event = $2 WHERE id = $1)
-		INSERT INTO events (stream, seq, id, entity, prev, type, data, at)
-		VALUES ($1, 2, $2, 'seat:A1', 0, 'Changed', '{}', clock_timestamp())`, late, uuid.New())
-	require.NoError(t, err)
-	f.add(t, early, "seat:A1")
-	r.waitFor(t, early, 1, 2)
-	second := make(chan eventstore.Result, 1)
-	go func() {
-		res, err := f.Append(t.Context(), eventstore.Request{Stream: late, Events: events("seat:A2")})
-		assert.NoError(t, err)
-		second <- res
-	}()
-	waitForLock(t, f)
-	assert.Equal(t, []int64{1}, r.read(late))
-	require.NoError(t, tx.Commit(t.Context()))
-
-	assert.Equal(t, int64(3), (<-second).Seq)
-	r.waitFor(t, late, 1, 2, 3)
-	r.waitFor(t, early, 1, 2)
-}
-
 // Another database on the server, and another table of this one, hold a write transaction for long: a reader that waits
 // for the oldest running transaction would stand still.
 func TestLongTransactionElsewhereHoldsNobodyUp(t *testing.T) {
