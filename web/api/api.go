@@ -87,7 +87,7 @@ type Deps struct {
 	KeyUsed func(ctx context.Context, session uuid.UUID, key string) (bool, error)
 	// Available is how many seats of a showing can be had, as far as is known; without it, or when it doesn't know,
 	// the programme shows all of them.
-	Available func(showing uuid.UUID) (int, bool)
+	Available func(ctx context.Context, showing uuid.UUID) (int, bool)
 	// UI is the browser application as built: index.html, assets/… and docs/…. Without it there is only the API.
 	UI fs.FS
 	// Observe is told of each request, by its route's pattern ("" when none matched).

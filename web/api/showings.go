@@ -20,6 +20,8 @@ import (
 const (
 	// programmeSince is how far back the programme begins when nobody says: what runs now is still in it.
 	programmeSince = 3 * time.Hour
+	// countFor bounds the counting of seats for one answer: what isn't counted by then is shown as all there.
+	countFor = time.Second
 	// maxLayouts is how many encoded layouts are kept, and layoutFor how long one is believed.
 	maxLayouts = 256
 	layoutFor  = time.Minute
@@ -155,7 +157,7 @@ func (s *server) describeEncoded(op *huma.Operation, body reflect.Type) {
 	}
 }
 
-func (s *server) programme(_ context.Context, in *programmeInput) (*bodyOutput, error) {
+func (s *server) programme(ctx context.Context, in *programmeInput) (*bodyOutput, error) {
 	from, errFrom := instant(in.From, s.cfg.Now().Add(-programmeSince))
 	to, errTo := instant(in.To, time.Time{})
 	var errs []where
@@ -170,8 +172,10 @@ func (s *server) programme(_ context.Context, in *programmeInput) (*bodyOutput, 
 	}
 	all := s.deps.Catalogue.List(from, to)
 	out := programmeJSON{Showings: make([]showingJSON, len(all))}
+	ctx, cancel := context.WithTimeout(ctx, countFor)
+	defer cancel()
 	for i, showing := range all {
-		out.Showings[i] = s.showingBody(showing)
+		out.Showings[i] = s.showingBody(ctx, showing)
 	}
 	plain, err := json.Marshal(out)
 	if err != nil {
@@ -188,7 +192,7 @@ func instant(text string, otherwise time.Time) (time.Time, error) {
 	return time.Parse(time.RFC3339, text)
 }
 
-func (s *server) showing(_ context.Context, in *showingInput) (*showingOutput, error) {
+func (s *server) showing(ctx context.Context, in *showingInput) (*showingOutput, error) {
 	id, ok := parseID(in.ID)
 	if !ok {
 		return nil, booking.ErrNotFound
@@ -197,10 +201,12 @@ func (s *server) showing(_ context.Context, in *showingInput) (*showingOutput, e
 	if !ok {
 		return nil, booking.ErrNotFound
 	}
-	return &showingOutput{Cache: "no-cache", Body: s.showingBody(showing)}, nil
+	ctx, cancel := context.WithTimeout(ctx, countFor)
+	defer cancel()
+	return &showingOutput{Cache: "no-cache", Body: s.showingBody(ctx, showing)}, nil
 }
 
-func (s *server) showingBody(c catalogue.Showing) showingJSON {
+func (s *server) showingBody(ctx context.Context, c catalogue.Showing) showingJSON {
 	out := showingJSON{
 		ID: c.ID, Film: filmJSON{Title: c.FilmTitle}, Auditorium: auditoriumJSON{Name: c.AuditoriumName}, Cinema: c.CinemaName,
 		StartsAt: utc(c.StartsAt), TimeZone: c.TimeZone,
@@ -210,7 +216,7 @@ func (s *server) showingBody(c catalogue.Showing) showingJSON {
 		Seats: seatCountsJSON{Total: c.Total, Available: c.Total},
 	}
 	if s.deps.Available != nil {
-		if available, ok := s.deps.Available(c.ID); ok {
+		if available, ok := s.deps.Available(ctx, c.ID); ok {
 			out.Seats.Available = available
 		}
 	}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -35,7 +36,7 @@ func ids(t *testing.T, r reply) []string {
 func TestTheProgramme(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(set *settings) {
-		set.available = func(uuid.UUID) (int, bool) { return 4, true }
+		set.available = func(context.Context, uuid.UUID) (int, bool) { return 4, true }
 	})
 	r := s.do(http.MethodGet, "/api/v1/showings", "")
 	require.Equal(t, []string{s.showings.open.String(), s.showings.scheduled.String(), s.showings.cancelled.String()}, ids(t, r),
@@ -103,7 +104,7 @@ func TestAShowing(t *testing.T) {
 func TestSeatsLeftInTheProgramme(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(set *settings) {
-		set.available = func(uuid.UUID) (int, bool) { return 4, true }
+		set.available = func(context.Context, uuid.UUID) (int, bool) { return 4, true }
 	})
 	r := s.do(http.MethodGet, "/api/v1/showings/"+s.showings.open.String(), "")
 	require.Equal(t, map[string]any{"total": 6.0, "available": 4.0}, r.body["seats"])

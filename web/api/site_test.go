@@ -43,7 +43,7 @@ type settings struct {
 	postgres  string        // a database of the test's own
 	stale     time.Duration // how soon maps are called stale; a minute, or a busy machine would look like an outage
 	ui        fs.FS
-	available func(uuid.UUID) (int, bool)
+	available func(context.Context, uuid.UUID) (int, bool)
 	bookings  func(api.Bookings) api.Bookings
 	observe   func(route, method string, status int, took time.Duration)
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"github.com/aislehq/aisle/cmd/aisle/app"
 )
 
 // left is how many seats the programme says are left.
@@ -46,4 +48,19 @@ func TestCountsFollowOnEveryReplica(t *testing.T) {
 	_, status = b.confirm(kept.ID)
 	require.Equal(t, http.StatusOK, status)
 	everywhere(239)
+}
+
+// A replica without etcd has no leader that counts for it, and without Redis no snapshot: it counts itself, and the first
+// who asks hears the truth.
+func TestCountsWithoutALeader(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	b := newBuyer(t, h.start(t))
+	held, status := b.hold(h.showing, "D1", "D2")
+	require.Equal(t, http.StatusCreated, status)
+	_, status = b.confirm(held.ID)
+	require.Equal(t, http.StatusOK, status)
+
+	alone := h.start(t, func(cfg *app.Config) { cfg.RedisURL, cfg.EtcdEndpoints = "", nil })
+	require.Equal(t, 238, b.at(alone).left(h.showing))
 }

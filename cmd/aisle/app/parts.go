@@ -147,14 +147,22 @@ func (a *App) sendBooking(hub *realtime.Hub, b booking.Booking) {
 	hub.SendBooking(b.Session, body)
 }
 
-// available is how many seats are left, from this replica's own map or else from the leader's count.
-func (p *parts) available(showing uuid.UUID) (int, bool) {
+// available is how many seats are left: from this replica's own map, from the leader's count, or, where nobody
+// has counted, from a map that is loaded for it.
+func (p *parts) available(ctx context.Context, showing uuid.UUID) (int, bool) {
 	if left, _, ok := p.live.Available(showing); ok {
 		return left, true
 	}
-	if p.coord == nil {
+	if p.coord != nil {
+		if summary, ok := p.coord.Summaries().Get(showing.String()); ok {
+			return summary.Left, true
+		}
+	}
+	m, err := p.live.Open(ctx, showing)
+	if err != nil {
 		return 0, false
 	}
-	summary, ok := p.coord.Summaries().Get(showing.String())
-	return summary.Left, ok
+	defer m.Close()
+	left, _, ok := p.live.Available(showing)
+	return left, ok
 }
