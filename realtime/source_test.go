@@ -93,8 +93,9 @@ type source struct {
 	catching chan int64
 	readers  map[*reader]struct{}
 	sinces   int
-	// moves, one after each read of the map from now on, is what happens right behind the reader's back.
-	moves []func()
+	// after, where set, is called after each read of the map: wholeMap for a snapshot, else the seq that a
+	// delta starts from.
+	after func(from int64)
 }
 
 // change gives seats a status, and returns the seq of that.
@@ -166,6 +167,18 @@ func (s *source) signalLocked() {
 	}
 }
 
+// heard says whether every reader has taken the last signal.
+func (s *source) heard() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := range s.readers {
+		if len(r.changes) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // end is the end of all open maps: their readers have to open them again.
 func (s *source) end() {
 	s.mu.Lock()
@@ -214,28 +227,33 @@ type reader struct {
 
 func (r *reader) Changes() <-chan struct{} { return r.changes }
 
-// read makes the next move when a read is over.
-func (s *source) read() {
+// read tells that a read is over.
+func (s *source) read(from int64) {
 	s.mu.Lock()
-	var move func()
-	if len(s.moves) > 0 {
-		move, s.moves = s.moves[0], s.moves[1:]
-	}
+	after := s.after
 	s.mu.Unlock()
-	if move != nil {
-		move()
+	if after != nil {
+		after(from)
 	}
 }
 
-// onReads sets what happens after each of the next reads; nil is nothing.
-func (s *source) onReads(moves ...func()) {
+// afterRead makes a move right behind the reader's back, after the first read from this seq.
+func (s *source) afterRead(from int64, move func()) {
+	var once sync.Once
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.moves = moves
+	s.after = func(at int64) {
+		if at == from {
+			once.Do(move)
+		}
+	}
 }
 
+// wholeMap is where a snapshot starts from.
+const wholeMap = -1
+
 func (r *reader) Snapshot() realtime.Snapshot {
-	defer r.read()
+	defer r.read(wholeMap)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	seats, err := json.Marshal(r.seats)
@@ -246,7 +264,7 @@ func (r *reader) Snapshot() realtime.Snapshot {
 }
 
 func (r *reader) Since(log string, seq int64) (realtime.Delta, bool) {
-	defer r.read()
+	defer r.read(seq)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sinces++
