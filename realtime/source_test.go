@@ -7,6 +7,7 @@ import (
 	"maps"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -167,6 +168,17 @@ func (s *source) signalLocked() {
 	}
 }
 
+// asksFor waits for the next call to catch up, and wants it to be for this seq.
+func (s *source) asksFor(t *testing.T, seq int64) {
+	t.Helper()
+	select {
+	case asked := <-s.catching:
+		require.Equal(t, seq, asked)
+	case <-time.After(time.Minute):
+		require.Fail(t, "nobody asks the log", "want a call for seq %d", seq)
+	}
+}
+
 // heard says whether every reader has taken the last signal.
 func (s *source) heard() bool {
 	s.mu.Lock()
@@ -282,7 +294,7 @@ func (r *reader) Since(log string, seq int64) (realtime.Delta, bool) {
 
 func (r *reader) CatchUp(ctx context.Context, seq int64) error {
 	r.mu.Lock()
-	catching := r.catching
+	catching, asked := r.catching, len(r.missing) // What the log has as it is asked.
 	r.mu.Unlock()
 	if catching != nil {
 		select {
@@ -296,10 +308,11 @@ func (r *reader) CatchUp(ctx context.Context, seq int64) error {
 		defer r.mu.Unlock()
 		return r.catchUpErr
 	}
-	for _, change := range r.missing {
+	asked = min(asked, len(r.missing))
+	for _, change := range r.missing[:asked] {
 		r.applyLocked(change)
 	}
-	r.missing = nil
+	r.missing = r.missing[asked:]
 	reached := r.seq >= seq
 	r.mu.Unlock()
 	if reached {
