@@ -9,10 +9,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/aislehq/aisle/booking"
 	"github.com/aislehq/aisle/eventstore"
 )
+
+// openAtOnce is how many streams are opened at the same time: their commits then share what a disk is slow at.
+const openAtOnce = 8
 
 // Plan is a cinema with one auditorium and its showings, on its way into the database.
 type Plan struct {
@@ -56,7 +60,7 @@ type PlannedShowing struct {
 	Cancelled bool
 }
 
-// Opener puts a showing's stream into the log, once; *eventstore.Store is one.
+// Opener puts a showing's stream into the log, once, and is safe for concurrent use; *eventstore.Store is one.
 type Opener interface {
 	OpenStream(ctx context.Context, stream uuid.UUID, first eventstore.NewEvent) error
 }
@@ -100,19 +104,24 @@ func Insert(ctx context.Context, pool *pgxpool.Pool, p Plan) error {
 	return nil
 }
 
-// Open opens the streams of the plan's showings: from here on their layout is frozen in the log, too. It
-// may be repeated.
+// Open opens the streams of the plan's showings, a few at once: from here on their layout is frozen in the
+// log, too. It may be repeated.
 func Open(ctx context.Context, opener Opener, p Plan) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(openAtOnce)
 	for _, showing := range p.Showings {
 		first, err := booking.NewShowingOpened(p.Layout, p.LayoutVersion)
 		if err != nil {
-			return err
+			return errors.Join(err, group.Wait())
 		}
-		if err := opener.OpenStream(ctx, showing.ID, first); err != nil {
-			return fmt.Errorf("catalogue: open showing %s: %w", showing.ID, err)
-		}
+		group.Go(func() error {
+			if err := opener.OpenStream(ctx, showing.ID, first); err != nil {
+				return fmt.Errorf("catalogue: open showing %s: %w", showing.ID, err)
+			}
+			return nil
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 func insert(ctx context.Context, tx pgx.Tx, p Plan) error {
@@ -139,14 +148,12 @@ func insert(ctx context.Context, tx pgx.Tx, p Plan) error {
 	if err := insertSeats(ctx, tx, p); err != nil {
 		return err
 	}
+	showings := &pgx.Batch{} // one journey for all of them
 	for _, s := range p.Showings {
-		_, err := tx.Exec(ctx, insertShowingSQL, s.ID, s.Film, s.FilmTitle, p.Layout, p.LayoutVersion,
+		showings.Queue(insertShowingSQL, s.ID, s.Film, s.FilmTitle, p.Layout, p.LayoutVersion,
 			s.StartsAt, s.OpensAt, s.ClosesAt, s.Cancelled, categories, amounts)
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return tx.SendBatch(ctx, showings).Close()
 }
 
 func insertSeats(ctx context.Context, tx pgx.Tx, p Plan) error {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/aislehq/aisle/booking/catalogue"
 	"github.com/aislehq/aisle/eventstore"
@@ -70,21 +71,28 @@ func newAppPassword(ctx context.Context, ownerURL string) (string, error) {
 }
 
 func makeDemo(ctx context.Context, ownerURL string, logger *slog.Logger) error {
-	pool, err := eventstore.NewPool(ctx, ownerURL, eventstore.PoolConfig{})
+	return withLog(ctx, ownerURL, logger, func(pool *pgxpool.Pool, log *eventstore.Store) error {
+		created, err := catalogue.Demo(ctx, pool, log, time.Now())
+		if err != nil {
+			return fmt.Errorf("demo cinema: %w", err)
+		}
+		if created {
+			logger.InfoContext(ctx, "made the demo cinema")
+		}
+		return nil
+	})
+}
+
+// withLog opens the log for as long as do needs it.
+func withLog(ctx context.Context, ownerURL string, logger *slog.Logger, do func(*pgxpool.Pool, *eventstore.Store) error) error {
+	pool, err := eventstore.NewPool(ctx, ownerURL, eventstore.PoolConfig{StatementTimeout: time.Minute})
 	if err != nil {
-		return fmt.Errorf("demo cinema: %w", err)
+		return err
 	}
 	defer pool.Close()
 	log, err := eventstore.Open(ctx, pool, eventstore.Config{Logger: logger})
 	if err != nil {
-		return fmt.Errorf("demo cinema: %w", err)
+		return err
 	}
-	created, err := catalogue.Demo(ctx, pool, log, time.Now())
-	if err != nil {
-		return fmt.Errorf("demo cinema: %w", err)
-	}
-	if created {
-		logger.InfoContext(ctx, "made the demo cinema")
-	}
-	return nil
+	return do(pool, log)
 }

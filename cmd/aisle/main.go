@@ -1,5 +1,6 @@
 // Command aisle is a box office for cinemas: everything on one machine (up), one replica against stores that
-// exist (serve), and the tool that brings a database to this version (migrate).
+// exist (serve), and the tools that bring a database to this version (migrate) and put a cinema to try things on
+// into it (demo).
 //
 // It exits with 0 after SIGTERM or SIGINT, with 2 on wrong flags, and with 1 on everything else, each time with
 // one line on standard error.
@@ -32,6 +33,7 @@ type commands struct {
 	Up      upCommand        `cmd:"" help:"Run everything on this machine: the stores, and servers on top of them."`
 	Serve   serveCommand     `cmd:"" help:"Run one replica against PostgreSQL, Redis and etcd that exist."`
 	Migrate migrateCommand   `cmd:"" help:"Bring a database to this version."`
+	Demo    demoCommand      `cmd:"" help:"Make a cinema to try things on in a database that 'aisle migrate' has prepared."`
 	Version kong.VersionFlag `help:"Print the version."`
 }
 

@@ -174,6 +174,11 @@ func TestWrongFlagsEndWithCode2AndOneLine(t *testing.T) {
 		"not a web address":        {"serve", database, "--public-url=tickets"},
 		"not a network":            {"serve", database, "--trusted-proxies=10.0.0.0/99"},
 		"no such log level":        {"serve", database, "--log-level=loud"},
+		"demo without a database":  {"demo"},
+		"too many showings":        {"demo", database, "--showings=5001"},
+		"less than no showings":    {"demo", database, "--showings=-1"},
+		"no rows":                  {"demo", database, "--showings=1", "--rows=0"},
+		"rows too long":            {"demo", database, "--showings=1", "--seats-per-row=201"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +193,7 @@ func TestWrongFlagsEndWithCode2AndOneLine(t *testing.T) {
 
 func TestWithoutPostgresItEndsWithCode1AndOneLineAfterTenSeconds(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"serve", "migrate"} {
+	for _, command := range []string{"serve", "migrate", "demo"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			args := []string{command, "--postgres-url=postgres://aisle:secret@127.0.0.1:1/aisle"}
@@ -222,6 +227,10 @@ func TestHelpShowsFlagVariableDefaultAndUnit(t *testing.T) {
 			"--max-seats=10", "(seats)", "$AISLE_MAX_SEATS",
 		},
 		"migrate": {"--postgres-url=URL", "$AISLE_POSTGRES_URL", "--app-role=NAME", "$AISLE_APP_ROLE"},
+		"demo": {
+			"--postgres-url=URL", "$AISLE_POSTGRES_URL", "--showings=0", "(showings, 1 to 5000)",
+			"--rows=12", "(rows, 1 to 200)", "--seats-per-row=20", "(seats, 1 to 200)", "$AISLE_SEATS_PER_ROW",
+		},
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
