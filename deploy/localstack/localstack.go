@@ -40,6 +40,12 @@ type Config struct {
 	// Volatile gives up durability for speed: no fsync in PostgreSQL, so that what was committed survives the
 	// death of its processes, but not that of the machine. For tests only. Default: false.
 	Volatile bool
+	// PostgresSettings are further settings of PostgreSQL, name=value each. Default: none.
+	PostgresSettings []string
+	// RedisArguments follow our own on redis-server's command line, and win over them. Default: none.
+	RedisArguments []string
+	// RedisEnvironment are further variables for redis-server, NAME=value each. Default: none.
+	RedisEnvironment []string
 	// StartTimeout bounds the start of one store, recovery after a crash included. Default: 60 s.
 	StartTimeout time.Duration
 	// Locked runs when the directory is ours and before any store starts: the place to end what else a killed
@@ -255,6 +261,18 @@ func (s *Stack) RedisURL() string { return "redis://" + s.ports.address(portRedi
 // EtcdEndpoints are the client endpoints of the etcd, host:port with a scheme.
 func (s *Stack) EtcdEndpoints() []string {
 	return []string{"http://" + s.ports.address(portEtcdClient)}
+}
+
+// Running says whether all the given stores are up. One that died by itself is not, even before Watch sees it.
+func (s *Stack) Running(services Services) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.stores() {
+		if services.Has(st.service) && (!s.started.Has(st.service) || isClosed(st.run.died())) {
+			return false
+		}
+	}
+	return true
 }
 
 // StopPostgres stops PostgreSQL (fast shutdown: open transactions are rolled back).

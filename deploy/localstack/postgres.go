@@ -255,6 +255,7 @@ func (p *postgresServer) command(bin string, port int, logPath string) command {
 	if p.stack.cfg.Volatile {
 		settings = append(settings, "fsync=off", "full_page_writes=off")
 	}
+	settings = append(settings, p.stack.cfg.PostgresSettings...)
 	args := []string{"-D", p.dir}
 	for _, s := range settings {
 		args = append(args, "-c", s)

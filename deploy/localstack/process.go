@@ -20,6 +20,7 @@ type command struct {
 	who     account
 	program string
 	args    []string
+	env     []string // beyond what all stores see
 	dir     string
 	logPath string
 	// farewell is the signal that asks the program to stop, and that the kernel sends it when we die.
@@ -56,7 +57,7 @@ func (c command) run() (*process, error) {
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(c.program, c.args...) //nolint:gosec,noctx // Our own arguments; stop ends it, in order.
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.dir, environment(), c.attributes()
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.dir, append(environment(), c.env...), c.attributes()
 	cmd.Stdout, cmd.Stderr = log, log
 	p := &process{cmd: cmd, farewell: c.farewell, done: make(chan struct{})}
 	started := make(chan error)

@@ -40,7 +40,10 @@ func (r *redisServer) stop(ctx context.Context) error {
 }
 
 func (r *redisServer) start(ctx context.Context) error {
-	node := redisNode{who: r.stack.who, dir: r.dir, log: filepath.Join(r.stack.cfg.Dir, "redis.log")}
+	node := redisNode{
+		who: r.stack.who, dir: r.dir, log: filepath.Join(r.stack.cfg.Dir, "redis.log"),
+		args: func(int) []string { return r.stack.cfg.RedisArguments }, env: r.stack.cfg.RedisEnvironment,
+	}
 	if err := node.prepare(ctx); err != nil {
 		return err
 	}
@@ -64,6 +67,7 @@ type redisNode struct {
 	dir  string
 	log  string
 	args func(port int) []string // beyond port, address and directory; nil for none
+	env  []string                // beyond what all stores see
 	// config is the path of a configuration file that the node rewrites itself, or empty.
 	config string
 }
@@ -120,7 +124,7 @@ func (n redisNode) command(program string, port int) command {
 		args = append(args, n.args(port)...)
 	}
 	return command{
-		who: n.who, program: program, args: args, dir: n.dir, logPath: n.log, farewell: syscall.SIGTERM,
+		who: n.who, program: program, args: args, env: n.env, dir: n.dir, logPath: n.log, farewell: syscall.SIGTERM,
 	}
 }
 
