@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/aislehq/aisle/deploy/chaos/history"
 )
 
@@ -31,8 +33,18 @@ func NewBuyers(n int, cfg BuyersConfig, rec *history.Recorder) (*Buyers, error) 
 // Run buys until ctx ends and every command in flight is recorded. It returns an error only if nothing was ever on sale.
 func (b *Buyers) Run(ctx context.Context) error {
 	defer b.api.Close()
-	_, err := programme(ctx, b.api, b.cfg.Replicas)
-	return err
+	houses, err := programme(ctx, b.api, b.cfg.Replicas)
+	if err != nil {
+		return fmt.Errorf("buyers: %w", err)
+	}
+	var all errgroup.Group
+	for number := range b.n {
+		all.Go(func() error {
+			newBuyer(b, number, houses).run(ctx)
+			return nil
+		})
+	}
+	return all.Wait()
 }
 
 // Violations returns what the buyers have seen so far that cannot be right.

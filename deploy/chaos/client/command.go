@@ -59,7 +59,6 @@ const (
 	problemInFlight         = "request-in-flight"
 	problemUnavailable      = "unavailable"
 	problemOutcomeUnknown   = "outcome-unknown"
-	problemRateLimited      = "rate-limited"
 )
 
 // Answer is what a replica said to a command.
