@@ -22,9 +22,12 @@ const available = "available"
 
 // Map is a showing's seats as the log says.
 type Map struct {
-	// Log is the log's id, Seq the showing's head.
-	Log string
-	Seq int64
+	// Log is the log's id, Seq the showing's head, Event the id of the event there.
+	Log   string
+	Seq   int64
+	Event uuid.UUID
+	// Open says that the showing is still projected.
+	Open bool
 	// Seats has the status of each seat that ever changed; all others are available.
 	Seats map[string]string
 }
@@ -45,25 +48,20 @@ func Maps(ctx context.Context, conn *pgx.Conn) (map[uuid.UUID]Map, error) {
 		if err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, mapsSQL)
-		if err != nil {
-			return err
-		}
 		var showing uuid.UUID
-		var head int64
+		var row Map
 		var seat, status string
-		_, err = pgx.ForEachRow(rows, []any{&showing, &head, &seat, &status}, func() error {
+		fields := []any{&showing, &row.Seq, &row.Event, &row.Open, &seat, &status}
+		return each(ctx, tx, mapsSQL, fields, func() {
 			m, ok := maps[showing]
 			if !ok {
-				m = Map{Log: log, Seq: head, Seats: map[string]string{}}
+				m = Map{Log: log, Seq: row.Seq, Event: row.Event, Open: row.Open, Seats: map[string]string{}}
 				maps[showing] = m
 			}
 			if seat != "" {
 				m.Seats[seat] = status
 			}
-			return nil
 		})
-		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("judge: maps of the log: %w", err)
