@@ -86,5 +86,10 @@ func (c *Cluster) Addresses() []string { return c.group.addresses() }
 // KillServer kills the node at an address as kill -9 does.
 func (c *Cluster) KillServer(address string) error { return c.group.kill(address) }
 
+// StartServer starts the node at an address again, with the part that it had in the cluster.
+func (c *Cluster) StartServer(ctx context.Context, address string) error {
+	return c.group.restart(ctx, address)
+}
+
 // Stop stops all nodes.
 func (c *Cluster) Stop(ctx context.Context) error { return c.group.stop(ctx) }

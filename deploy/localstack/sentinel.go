@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -19,13 +22,17 @@ const (
 	sentinels       = 3
 )
 
-// redisGroup is several redis-servers under one directory that a test can kill one by one.
+// redisGroup is several redis-servers under one directory that a test can kill, stop and start one by one.
 type redisGroup struct {
-	lock  *dirLock
+	lock *dirLock
+
+	mu    sync.Mutex // after the start: what runs in a node changes
 	nodes []*groupNode
 }
 
 type groupNode struct {
+	redisNode
+
 	port    int
 	running *process
 }
@@ -106,8 +113,47 @@ func (s *Sentinel) settled(ctx context.Context) bool {
 // Addresses of the sentinels, host:port.
 func (s *Sentinel) Addresses() []string { return s.group.addresses()[sentinelServers:] }
 
+// Servers are the addresses of the two redis-servers, host:port.
+func (s *Sentinel) Servers() []string { return s.group.addresses()[:sentinelServers] }
+
+// Master is the address of the one that the first sentinel to answer takes for the master.
+func (s *Sentinel) Master(ctx context.Context) (string, error) {
+	var errs []error
+	for _, address := range s.Addresses() {
+		client := redis.NewSentinelClient(&redis.Options{Addr: address, MaxRetries: -1, DialerRetries: 1})
+		master, err := client.GetMasterAddrByName(ctx, SentinelMaster).Result()
+		_ = client.Close()
+		if err == nil && len(master) == 2 {
+			return net.JoinHostPort(master[0], master[1]), nil
+		}
+		errs = append(errs, err)
+	}
+	return "", fmt.Errorf("localstack: the sentinels name no master: %w", errors.Join(errs...))
+}
+
 // KillServer kills the redis-server at an address (the present master's, as a rule) as kill -9 does.
 func (s *Sentinel) KillServer(address string) error { return s.group.kill(address) }
+
+// StartServer starts the redis-server at an address again, as a replica of the present master.
+func (s *Sentinel) StartServer(ctx context.Context, address string) error {
+	master, err := s.Master(ctx)
+	if err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(master)
+	if err != nil {
+		return fmt.Errorf("localstack: address of the master: %w", err)
+	}
+	return s.group.restart(ctx, address, "--replicaof", host+" "+port)
+}
+
+// PauseServer stops the redis-server at an address as kill -STOP does.
+func (s *Sentinel) PauseServer(address string) error { return s.group.signal(address, syscall.SIGSTOP) }
+
+// ResumeServer lets it go on.
+func (s *Sentinel) ResumeServer(address string) error {
+	return s.group.signal(address, syscall.SIGCONT)
+}
 
 // Stop stops all of them.
 func (s *Sentinel) Stop(ctx context.Context) error { return s.group.stop(ctx) }
@@ -141,7 +187,7 @@ func (g *redisGroup) add(ctx context.Context, node redisNode) error {
 	if err != nil {
 		return err
 	}
-	g.nodes = append(g.nodes, &groupNode{port: port, running: running})
+	g.nodes = append(g.nodes, &groupNode{redisNode: node, port: port, running: running})
 	return nil
 }
 
@@ -154,18 +200,64 @@ func (g *redisGroup) addresses() []string {
 }
 
 func (g *redisGroup) kill(address string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, err := g.find(address)
+	if err != nil {
+		return err
+	}
+	return n.running.kill()
+}
+
+func (g *redisGroup) signal(address string, sig syscall.Signal) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, err := g.find(address)
+	if err != nil {
+		return err
+	}
+	return n.running.signal(sig)
+}
+
+// restart starts a node that was killed, on its port and with the files that it left; with other arguments where
+// there are some.
+func (g *redisGroup) restart(ctx context.Context, address string, args ...string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, err := g.find(address)
+	if err != nil {
+		return err
+	}
+	if !n.running.exited() {
+		return fmt.Errorf("localstack: the redis-server at %s is running", address)
+	}
+	if len(args) > 0 {
+		n.args = func(int) []string { return args }
+	}
+	running, _, err := n.launch(ctx, func() (int, error) { return n.port, nil })
+	if err != nil {
+		return fmt.Errorf("localstack: start the redis-server at %s: %w", address, err)
+	}
+	n.running = running
+	return nil
+}
+
+func (g *redisGroup) find(address string) (*groupNode, error) {
 	for _, n := range g.nodes {
 		if n.address() == address {
-			return n.running.kill()
+			return n, nil
 		}
 	}
-	return fmt.Errorf("localstack: no redis-server at %s", address)
+	return nil, fmt.Errorf("localstack: no redis-server at %s", address)
 }
 
 func (g *redisGroup) stop(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	var errs []error
 	for _, n := range slices.Backward(g.nodes) {
-		errs = append(errs, n.running.stop(ctx))
+		// One that a test has stopped would not hear that it is to end.
+		errs = append(errs, n.running.signal(syscall.SIGCONT), n.running.stop(ctx))
 	}
 	if g.lock != nil {
 		errs = append(errs, g.lock.release())

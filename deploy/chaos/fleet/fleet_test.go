@@ -10,6 +10,11 @@ import (
 	"github.com/aislehq/aisle/deploy/localstack/stacktest"
 )
 
+const (
+	patience = 20 * time.Second
+	tick     = 20 * time.Millisecond
+)
+
 func TestReplicasComeAndGo(t *testing.T) {
 	t.Parallel()
 	f, err := fleet.Start(t.Context(), fleet.Config{

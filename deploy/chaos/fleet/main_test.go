@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 )
 
@@ -36,6 +37,7 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, errors.Join(err, errors.New(string(out))))
 		return 1
 	}
+	logging.Disable() // of each failed dial
 	code = m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)

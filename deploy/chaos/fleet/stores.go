@@ -63,22 +63,23 @@ func startStores(ctx context.Context, cfg Config) (*stores, error) {
 	return s, nil
 }
 
+// redisTimeout bounds a question to Redis.
+const redisTimeout = 2 * time.Second
+
 // connect makes the direct client of Redis.
 func (s *stores) connect() {
-	const patience = 2 * time.Second
 	switch s.kind {
 	case Single:
 		s.client = redis.NewClient(&redis.Options{
-			Addr: address(s.redis.RedisURL()), DialerRetries: 1, ReadTimeout: patience, DisableIdentity: true,
+			Addr: address(s.redis.RedisURL()), DialerRetries: 1, ReadTimeout: redisTimeout, DisableIdentity: true,
 		})
 	case SentinelRedis:
 		s.client = redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: localstack.SentinelMaster, SentinelAddrs: s.sentinel.nodes.Addresses(), DialerRetries: 1, ReadTimeout: patience, DisableIdentity: true,
+			MasterName: localstack.SentinelMaster, SentinelAddrs: s.sentinel.nodes.Addresses(),
+			DialerRetries: 1, ReadTimeout: redisTimeout, DisableIdentity: true,
 		})
 	case ClusterRedis:
-		s.client = redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: s.cluster.nodes.Addresses(), ClusterStateReloadInterval: time.Second, DialerRetries: 1, ReadTimeout: patience, DisableIdentity: true,
-		})
+		s.client = s.cluster.client
 	case NoRedis:
 	}
 }
@@ -118,7 +119,7 @@ func address(raw string) string {
 
 func (s *stores) stop(ctx context.Context) error {
 	var errs []error
-	if s.client != nil {
+	if s.client != nil && s.cluster == nil {
 		errs = append(errs, s.client.Close())
 	}
 	for _, stack := range []*localstack.Stack{s.redis, s.etcd, s.postgres} {
@@ -130,7 +131,7 @@ func (s *stores) stop(ctx context.Context) error {
 		errs = append(errs, s.sentinel.nodes.Stop(ctx))
 	}
 	if s.cluster != nil {
-		errs = append(errs, s.cluster.nodes.Stop(ctx))
+		errs = append(errs, s.cluster.client.Close(), s.cluster.nodes.Stop(ctx))
 	}
 	return errors.Join(errs...)
 }
