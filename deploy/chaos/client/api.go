@@ -40,7 +40,7 @@ func NewAPI() *API {
 	return &API{http: &http.Client{
 		Transport: &http.Transport{
 			DialContext:         dialer.DialContext,
-			MaxIdleConnsPerHost: 256,
+			MaxIdleConnsPerHost: 4096, // as many as there are clients at once
 			IdleConnTimeout:     30 * time.Second,
 			DisableCompression:  true,
 		},
