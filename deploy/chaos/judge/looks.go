@@ -48,15 +48,16 @@ func (o *Observer) eachServer(ctx context.Context, f func(context.Context, *redi
 func (o *Observer) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
+	ids, resets := o.known()
 	cluster, many := o.client.(*redis.ClusterClient)
 	if !many {
 		if server, ok := o.client.(*redis.Client); ok {
-			o.lookAt(ctx, server, o.known())
+			o.lookAt(ctx, server, ids, resets)
 		}
 		return
 	}
 	at := map[*redis.Client][]uuid.UUID{}
-	for _, id := range o.known() {
+	for _, id := range ids {
 		server, err := cluster.MasterForKey(ctx, snapshotKey(o.prefix, id))
 		if err != nil {
 			return
@@ -64,7 +65,7 @@ func (o *Observer) look(ctx context.Context) {
 		at[server] = append(at[server], id)
 	}
 	for server, ids := range at {
-		if !o.lookAt(ctx, server, ids) {
+		if !o.lookAt(ctx, server, ids, resets) {
 			// It no longer has what it had: the next look asks who does.
 			cluster.ReloadState(ctx)
 		}
@@ -72,7 +73,7 @@ func (o *Observer) look(ctx context.Context) {
 }
 
 // lookAt looks at snapshots on one server in one round trip; false when the server could not tell of them all.
-func (o *Observer) lookAt(ctx context.Context, server *redis.Client, ids []uuid.UUID) bool {
+func (o *Observer) lookAt(ctx context.Context, server *redis.Client, ids []uuid.UUID, resets int) bool {
 	if len(ids) == 0 {
 		return true
 	}
@@ -96,6 +97,9 @@ func (o *Observer) lookAt(ctx context.Context, server *redis.Client, ids []uuid.
 	whole := true
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.resets != resets {
+		return true
+	}
 	for i, id := range ids {
 		values, err := hashes[i].Result()
 		ttl, lifeErr := lives[i].Result()

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,9 +38,14 @@ type Observer struct {
 	ready    chan struct{}
 	readied  sync.Once
 
+	// texts makes the hashes of messages.
+	texts maphash.Seed
+
 	mu       sync.Mutex
 	f        findings
 	showings map[uuid.UUID]*projected
+	// resets counts Reset: what was asked before one is not taken for an answer after it.
+	resets int
 }
 
 // Observe begins to look on, until Close or ctx ends. The namespace is the servers': what stands before the colon in
@@ -48,7 +54,7 @@ func Observe(ctx context.Context, client redis.UniversalClient, namespace string
 	ctx, end := context.WithCancel(ctx)
 	o := &Observer{
 		client: client, prefix: namespace + ":", end: end,
-		ready: make(chan struct{}), showings: map[uuid.UUID]*projected{},
+		texts: maphash.MakeSeed(), ready: make(chan struct{}), showings: map[uuid.UUID]*projected{},
 	}
 	o.done.Go(func() error { o.hearOn(ctx); return nil })
 	o.done.Go(func() error { o.lookOn(ctx); return nil })
@@ -63,6 +69,7 @@ func (o *Observer) Ready() <-chan struct{} { return o.ready }
 func (o *Observer) Reset() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.resets++
 	for id := range o.showings {
 		o.showings[id] = newProjected(id)
 	}
@@ -141,7 +148,7 @@ func (o *Observer) heard(channel, payload string, at time.Time) {
 		return
 	}
 	d.Events = nil
-	o.showing(id).hear(&o.f, message{delta: d, payload: payload, at: at})
+	o.showing(id).hear(&o.f, message{delta: d, hash: maphash.String(o.texts, payload), at: at})
 }
 
 // lookOn looks at the snapshots, again and again.
@@ -163,8 +170,8 @@ func (o *Observer) lookOn(ctx context.Context) {
 	}
 }
 
-// known are the showings that are looked at.
-func (o *Observer) known() []uuid.UUID {
+// known are the showings that are looked at, and how many resets there have been.
+func (o *Observer) known() (showings []uuid.UUID, resets int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	all := make([]uuid.UUID, 0, len(o.showings))
@@ -172,7 +179,7 @@ func (o *Observer) known() []uuid.UUID {
 		all = append(all, id)
 	}
 	slices.SortFunc(all, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
-	return all[:min(len(all), mostLooked)]
+	return all[:min(len(all), mostLooked)], o.resets
 }
 
 func pause(ctx context.Context, wait time.Duration) {

@@ -35,8 +35,9 @@ type term struct {
 // message is a delta, and when it was heard.
 type message struct {
 	delta
-	payload string
-	at      time.Time
+	// hash is its text's: the same for the very same message only.
+	hash uint64
+	at   time.Time
 }
 
 // look is one at a snapshot: asked for and answered at, by a server and its history, with what it had left to live.
@@ -62,7 +63,7 @@ func (p *projected) hear(f *findings, m message) {
 	of := term{m.Log, m.Epoch}
 	// A term goes through the log once. Only the very same message may come again, right after itself: the write
 	// whose answer was lost is run once more.
-	if last, ok := p.said[of]; ok && m.Prev < last.Seq && m.payload != last.payload {
+	if last, ok := p.said[of]; ok && m.Prev < last.Seq && m.hash != last.hash {
 		f.add(ProjectedOnce, "showing %s: epoch %d published %d–%d of log %s after %d–%d",
 			p.showing, m.Epoch, m.Prev+1, m.Seq, m.Log, last.Prev+1, last.Seq)
 	}
@@ -109,13 +110,13 @@ func (p *projected) missing(answered time.Time) {
 func (p *projected) look(f *findings, now look) {
 	was := p.seen
 	p.seen = &now
-	if was == nil || was.server != now.server || !now.answered.Before(was.asked.Add(was.ttl)) {
-		// It may have ended and been made anew.
+	switch {
+	case was == nil && !p.since.IsZero():
+		// It was made since the look that missed it.
+	case was == nil, was.server != now.server, !now.answered.Before(was.asked.Add(was.ttl)):
+		// It may have ended and been made anew, at any time until now.
 		p.since = now.answered
-		p.suspects = nil
-		return
-	}
-	if back(was.standing, now.standing) {
+	case back(was.standing, now.standing):
 		f.add(NeverBack, "showing %s: the snapshot went from %s back to %s", p.showing, was.standing, now.standing)
 	}
 	p.resolve(f, now.asked)

@@ -6,7 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// View is a showing's map as one watcher has it.
+// View is a showing's map as one watcher has it. It has the fields of the clients' own, so that one converts to the
+// other; Live and Since count for nothing here.
 type View struct {
 	Watcher int // its number
 	Showing uuid.UUID
