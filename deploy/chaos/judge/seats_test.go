@@ -21,7 +21,9 @@ type story struct {
 	ops     []history.Op
 }
 
-func newStory() *story { return &story{showing: uuid.MustParse("5f000000-0000-4000-8000-000000000000")} }
+func newStory() *story {
+	return &story{showing: uuid.MustParse("5f000000-0000-4000-8000-000000000000")}
+}
 
 func second(s float64) time.Time {
 	return time.Date(2026, 11, 30, 19, 0, 0, 0, time.UTC).Add(time.Duration(s * float64(time.Second)))
