@@ -112,6 +112,7 @@ type server struct {
 	layouts *otter.Cache[uuid.UUID, layoutBody]
 
 	commands, starts, unknown *limiter
+	gate                      *gate
 }
 
 // New returns the handler of the public listener.
@@ -132,7 +133,7 @@ func newServer(cfg Config, deps Deps) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{cfg: cfg, deps: deps, origins: origins, proxies: cfg.TrustedProxies}
+	s := &server{cfg: cfg, deps: deps, origins: origins, proxies: cfg.TrustedProxies, gate: newGate(cfg.MaxCommands)}
 	if s.layouts, err = otter.New(&otter.Options[uuid.UUID, layoutBody]{MaximumSize: maxLayouts}); err != nil {
 		return nil, fmt.Errorf("api: layouts: %w", err)
 	}
@@ -177,7 +178,7 @@ func (s *server) apiRoutes() http.Handler {
 	r.MethodNotAllowed(s.methodNotAllowed)
 	r.Get("/live", s.live)
 	r.Group(func(r chi.Router) {
-		r.Use(s.limitBody, s.timeout)
+		r.Use(s.gate.middleware, s.limitBody, s.timeout)
 		s.register(r)
 	})
 	return r

@@ -46,6 +46,9 @@ type Config struct {
 	// Sessions limits the sessions that a network address starts and, apart from those, the tokens from
 	// there that nobody knows. Default: off.
 	Sessions Limit
+	// MaxCommands is how many commands, of all sessions, are worked on at once. Four times as many may wait, a second at
+	// most; the rest is refused with 503 and Retry-After. Default: 0, no bound.
+	MaxCommands int
 	// AddressKey keys the hash under which a client's network address is kept with its holds, for the limit on
 	// seats per address. Default: none, and no address is kept.
 	AddressKey []byte
@@ -89,6 +92,9 @@ func (c Config) Validate() error {
 	}
 	if c.RequestTimeout < 0 {
 		return errors.New("api: RequestTimeout must not be negative")
+	}
+	if c.MaxCommands < 0 {
+		return errors.New("api: MaxCommands must not be negative")
 	}
 	return errors.Join(c.Commands.validate("Commands"), c.Sessions.validate("Sessions"))
 }

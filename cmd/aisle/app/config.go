@@ -29,6 +29,7 @@ type Config struct {
 	MaxSeatsPerAddress int           `name:"max-seats-per-address" env:"AISLE_MAX_SEATS_PER_ADDRESS" default:"0" help:"Most seats that one network address may hold at a time (seats; 0: off)."`
 	CommandRate        float64       `name:"command-rate" env:"AISLE_COMMAND_RATE" default:"20" help:"Commands a session may send (per second, sustained; 0: off)."`
 	CommandBurst       int           `name:"command-burst" env:"AISLE_COMMAND_BURST" default:"100" help:"Commands a session may send at once (commands)."`
+	MaxCommands        int           `name:"max-commands" env:"AISLE_MAX_COMMANDS" default:"256" help:"Commands, of all sessions, worked on at once; four times as many may wait, for a second at most (commands; 0: off)."`
 	SessionRate        float64       `name:"session-rate" env:"AISLE_SESSION_RATE" default:"60" help:"Sessions that one network address may start (per minute, sustained; 0: off). Loopback is exempt."`
 	SessionBurst       int           `name:"session-burst" env:"AISLE_SESSION_BURST" default:"120" help:"Sessions that one network address may start at once (sessions)."`
 	MaxSockets         int           `name:"max-sockets" env:"AISLE_MAX_SOCKETS" default:"20000" help:"Live sockets that this replica takes (sockets)."`
@@ -83,6 +84,8 @@ func (c *Config) validateLimits() error {
 		return fmt.Errorf("--max-seats must be between 1 and 100, not %d", c.MaxSeats)
 	case c.MaxSeatsPerAddress < 0:
 		return fmt.Errorf("--max-seats-per-address must be 0 (off) or more, not %d", c.MaxSeatsPerAddress)
+	case c.MaxCommands < 0:
+		return fmt.Errorf("--max-commands must be 0 (off) or more, not %d", c.MaxCommands)
 	case c.CommandRate < 0 || c.SessionRate < 0:
 		return errors.New("--command-rate and --session-rate must be 0 (off) or more")
 	case c.CommandBurst < 1 || c.SessionBurst < 1:

@@ -129,9 +129,10 @@ func (a *App) apiConfig() api.Config {
 	proxies, _ := a.cfg.proxies() // New has validated them
 	return api.Config{
 		PublicURL: a.cfg.PublicURL, AllowedOrigins: a.cfg.AllowedOrigins, TrustedProxies: proxies,
-		Commands: api.Limit{PerSecond: a.cfg.CommandRate, Burst: a.cfg.CommandBurst},
-		Sessions: api.Limit{PerSecond: a.cfg.SessionRate / 60, Burst: a.cfg.SessionBurst},
-		Version:  a.version, Logger: a.logger,
+		Commands:    api.Limit{PerSecond: a.cfg.CommandRate, Burst: a.cfg.CommandBurst},
+		Sessions:    api.Limit{PerSecond: a.cfg.SessionRate / 60, Burst: a.cfg.SessionBurst},
+		MaxCommands: a.cfg.MaxCommands,
+		Version:     a.version, Logger: a.logger,
 	}
 }
 
