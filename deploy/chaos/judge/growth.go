@@ -20,6 +20,10 @@ type Slack Sample
 // goroutine or descriptor for each client would.
 func DefaultSlack() Slack { return Slack{Goroutines: 150, FDs: 64, RSS: 256 << 20, Heap: 64 << 20} }
 
+// SoakSlack is for the means of two parts of a long run, in which everything is warm from the beginning: flat but for
+// noise.
+func SoakSlack() Slack { return Slack{Goroutines: 20, FDs: 10, RSS: 24 << 20, Heap: 16 << 20} }
+
 // Growth compares processes, by name, before and after a run. A process that was not there before is compared
 // with the largest that was. One that is gone has kept nothing.
 func Growth(before, after map[string]Sample, slack Slack) []Violation {

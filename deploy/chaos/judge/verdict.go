@@ -28,6 +28,8 @@ const (
 	RefusalsTrue = "refusals true"
 	// DeadlinesKept: a hold lasts exactly as long as was said: nothing lengthens or shortens it.
 	DeadlinesKept = "deadlines kept"
+	// Bounded: under more than it can serve, a server answers what it accepts in bounded time and refuses the rest early.
+	Bounded = "bounded"
 	// Unjudged: the judge could not come to an end, which is no acquittal.
 	Unjudged = "could not be judged"
 )
@@ -35,7 +37,8 @@ const (
 // Invariants are all of them, in the order of a table's columns.
 func Invariants() []string {
 	return []string{
-		NoTwoOwners, NothingLost, ProjectedOnce, NeverBack, WatchersRight, NoGrowth, SameAnswer, RefusalsTrue, DeadlinesKept, Unjudged,
+		NoTwoOwners, NothingLost, ProjectedOnce, NeverBack, WatchersRight, NoGrowth, SameAnswer, RefusalsTrue, DeadlinesKept,
+		Bounded, Unjudged,
 	}
 }
 
