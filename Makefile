@@ -9,9 +9,14 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Where `make run` listens, and for how long `make fuzz` runs each fuzz test.
 LISTEN ?= 127.0.0.1:8080
 FUZZTIME ?= 10s
+# How many seeds `make chaos` runs each fault with, and for how long `make soak` runs.
+SEEDS ?= 3
+SOAK ?= 1h
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := bin/tools/golangci-lint-$(GOLANGCI_VERSION)
+GOVULNCHECK_VERSION := v1.9.0
+GOVULNCHECK := bin/tools/govulncheck-$(GOVULNCHECK_VERSION)
 
 UI := web/ui
 UI_SOURCES := $(shell find $(UI) \( -name node_modules -o -name dist -o -name .out \) -prune -o -type f -print)
@@ -31,6 +36,7 @@ test: need-test $(UI)/dist/index.html ## everything: unit tests, the real stores
 	go vet ./...
 	go test -race -timeout 20m ./...
 	@$(MAKE) e2e
+	@$(MAKE) chaos-short
 
 .PHONY: build
 build: $(UI)/dist/index.html ## bin/aisle, with the web application inside
@@ -61,17 +67,41 @@ fmt: $(GOLANGCI) $(UI)/node_modules/.package-lock.json ## format Go, TypeScript 
 fuzz: ## each fuzz test for FUZZTIME (10s)
 	deploy/scripts/fuzz $(FUZZTIME)
 
+.PHONY: vuln
+vuln: $(GOVULNCHECK) ## known vulnerabilities that our code reaches (two minutes at first, for the data base)
+	deploy/scripts/vuln $(GOVULNCHECK)
+
 .PHONY: e2e
 e2e: need-test build ## two headless browsers against the built program
 	cd $(UI) && AISLE_BIN=$(CURDIR)/bin/aisle npm run --silent e2e
+
+.PHONY: chaos
+chaos: need-chaos build ## every fault on the list, SEEDS (3) times, and the planted bugs: writes docs/proof.md (2 h, as root)
+	go build -o bin/chaos ./deploy/chaos
+	rm -f bin/chaos-results.jsonl
+	bin/chaos run --seeds $(SEEDS)
+	bin/chaos plants
+	bin/chaos table
+
+# What `make test` runs of it, in under four minutes.
+.PHONY: chaos-short
+chaos-short: need-test build
+	go build -o bin/chaos ./deploy/chaos
+	bin/chaos run --short --seeds 1 --results bin/chaos-short.jsonl
+	bin/chaos plants --results bin/chaos-short.jsonl
+
+.PHONY: soak
+soak: need-chaos build ## clients buy for SOAK (1h): memory, goroutines and descriptors stay flat
+	go build -o bin/chaos ./deploy/chaos
+	bin/chaos soak --for $(SOAK)
 
 .PHONY: clean
 clean: ## remove what was built (not the data of `make run`)
 	rm -rf bin $(UI)/node_modules
 	find $(UI)/dist -mindepth 1 ! -name .keep -delete
 
-.PHONY: need-run need-test
-need-run need-test: need-%:
+.PHONY: need-run need-test need-chaos
+need-run need-test need-chaos: need-%:
 	@deploy/scripts/need $*
 
 # npm writes this file last.
@@ -86,3 +116,7 @@ $(UI)/dist/index.html: $(UI)/node_modules/.package-lock.json $(UI_SOURCES)
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin/tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv bin/tools/golangci-lint $@
+
+$(GOVULNCHECK):
+	GOBIN=$(CURDIR)/bin/tools go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+	mv bin/tools/govulncheck $@

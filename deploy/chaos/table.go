@@ -19,6 +19,7 @@ import (
 	_ "embed"
 
 	"github.com/aislehq/aisle/deploy/chaos/judge"
+	"github.com/aislehq/aisle/deploy/chaos/plant"
 	"github.com/aislehq/aisle/deploy/chaos/scenario"
 )
 
@@ -97,8 +98,8 @@ type row struct {
 
 // planted is one planted bug's line.
 type planted struct {
-	Name, Scenario, By string
-	Seed               uint64
+	Name, What, Scenario, By string
+	Seed                     uint64
 }
 
 type page struct {
@@ -108,12 +109,12 @@ type page struct {
 	Plants        []planted
 	Runs, Failed  int
 	Operations    int
-	Sales         int
+	Sales, Cores  int
 }
 
 // render writes the page: nothing in it but what the reports say.
 func render(reports []scenario.Report, now time.Time) ([]byte, error) {
-	p := page{Date: now.UTC().Format(time.DateOnly), Machine: machine(), Invariants: judge.Invariants()}
+	p := page{Date: now.UTC().Format(time.DateOnly), Machine: machine(), Cores: runtime.NumCPU(), Invariants: judge.Invariants()}
 	for _, s := range scenario.All() {
 		of := slices.DeleteFunc(slices.Clone(reports), func(r scenario.Report) bool { return r.Scenario != s.Name || r.Plant != "" })
 		if len(of) == 0 {
@@ -128,7 +129,7 @@ func render(reports []scenario.Report, now time.Time) ([]byte, error) {
 	}
 	for _, r := range reports {
 		if r.Plant != "" {
-			p.Plants = append(p.Plants, planted{Name: r.Plant, Scenario: r.Scenario, By: broken(r), Seed: r.Seed})
+			p.Plants = append(p.Plants, planted{Name: r.Plant, What: what(r.Plant), Scenario: r.Scenario, By: broken(r), Seed: r.Seed})
 		}
 	}
 	var text bytes.Buffer
@@ -191,4 +192,16 @@ func broken(r scenario.Report) string {
 	return strings.Join(names, ", ")
 }
 
-func machine() string { return fmt.Sprintf("%d cores, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH) }
+// what a planted bug is.
+func what(name string) string {
+	for _, p := range plant.All() {
+		if p.Name == name {
+			return p.What
+		}
+	}
+	return ""
+}
+
+func machine() string {
+	return fmt.Sprintf("%d cores, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+}

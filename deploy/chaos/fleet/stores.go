@@ -26,41 +26,81 @@ type stores struct {
 	sentinel *Sentinel // nil unless SentinelRedis
 	cluster  *Cluster  // nil unless ClusterRedis
 	client   redis.UniversalClient
+	disks    map[Store]*disk
+	clock    *clock // of Redis; nil: the true one
 }
 
 // startStores runs all stores at once.
 func startStores(ctx context.Context, cfg Config) (*stores, error) {
-	s := &stores{kind: cfg.Redis}
-	group, starting := errgroup.WithContext(ctx)
-	run := func(into **localstack.Stack, name Store, c localstack.Config) {
-		c.Dir, c.Logger = filepath.Join(cfg.Dir, string(name)), cfg.Logger
+	s := &stores{kind: cfg.Redis, disks: map[Store]*disk{}}
+	err := s.prepare(ctx, cfg)
+	if err == nil {
+		err = s.start(ctx, cfg)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("fleet: %w", err), s.stop(context.WithoutCancel(ctx)))
+	}
+	s.connect()
+	return s, nil
+}
+
+// prepare makes the disks and the clock.
+func (s *stores) prepare(ctx context.Context, cfg Config) (err error) {
+	for store, size := range map[Store]int64{Postgres: cfg.PostgresDisk, Redis: cfg.RedisDisk} {
+		if size == 0 {
+			continue
+		}
+		if s.disks[store], err = mountDisk(storeDir(cfg, store), size); err != nil {
+			return err
+		}
+	}
+	if cfg.RedisClock {
+		s.clock, err = buildClock(ctx, filepath.Join(cfg.Dir, "clock"))
+	}
+	return err
+}
+
+func storeDir(cfg Config, store Store) string { return filepath.Join(cfg.Dir, string(store)) }
+
+func (s *stores) start(ctx context.Context, cfg Config) error {
+	group, ctx := errgroup.WithContext(ctx)
+	run := func(into **localstack.Stack, store Store, c localstack.Config) {
+		c.Dir, c.Logger = storeDir(cfg, store), cfg.Logger
 		group.Go(func() (err error) {
-			*into, err = localstack.Start(starting, c)
+			*into, err = localstack.Start(ctx, c)
 			return err
 		})
 	}
 	run(&s.postgres, Postgres, localstack.Config{Services: localstack.Postgres})
 	run(&s.etcd, Etcd, localstack.Config{Services: localstack.Etcd})
-	switch dir := filepath.Join(cfg.Dir, string(Redis)); cfg.Redis {
+	switch cfg.Redis {
 	case Single:
-		run(&s.redis, Redis, localstack.Config{Services: localstack.Redis})
+		run(&s.redis, Redis, s.singleRedis(cfg))
 	case SentinelRedis:
 		group.Go(func() (err error) {
-			s.sentinel, err = startSentinel(starting, dir)
+			s.sentinel, err = startSentinel(ctx, storeDir(cfg, Redis))
 			return err
 		})
 	case ClusterRedis:
 		group.Go(func() (err error) {
-			s.cluster, err = startCluster(starting, dir)
+			s.cluster, err = startCluster(ctx, storeDir(cfg, Redis))
 			return err
 		})
 	case NoRedis:
 	}
-	if err := group.Wait(); err != nil {
-		return nil, errors.Join(fmt.Errorf("fleet: %w", err), s.stop(context.WithoutCancel(ctx)))
+	return group.Wait()
+}
+
+func (s *stores) singleRedis(cfg Config) localstack.Config {
+	c := localstack.Config{Services: localstack.Redis}
+	if s.clock != nil {
+		c.RedisEnvironment = s.clock.environment()
 	}
-	s.connect()
-	return s, nil
+	if cfg.RedisDisk > 0 {
+		// A Redis that writes to its disk refuses what it can't write. It tidies up early: the disk is small.
+		c.RedisArguments = []string{"--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-min-size", "1mb"}
+	}
+	return c
 }
 
 // redisTimeout bounds a question to Redis.
@@ -132,6 +172,11 @@ func (s *stores) stop(ctx context.Context) error {
 	}
 	if s.cluster != nil {
 		errs = append(errs, s.cluster.client.Close(), s.cluster.nodes.Stop(ctx))
+	}
+	for _, d := range s.disks {
+		if d != nil {
+			errs = append(errs, d.unmount())
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -20,6 +20,8 @@ type projected struct {
 
 	// seen is the snapshot at the last look that found one; nil when there was none.
 	seen *look
+	// looks counts those that found one.
+	looks int
 	// since is when it was last not certain that the snapshot is there without a break.
 	since time.Time
 	// suspects are messages that are wrong if the snapshot was there all the time.
@@ -110,6 +112,7 @@ func (p *projected) missing(answered time.Time) {
 func (p *projected) look(f *findings, now look) {
 	was := p.seen
 	p.seen = &now
+	p.looks++
 	switch {
 	case was == nil && !p.since.IsZero():
 		// It was made since the look that missed it.

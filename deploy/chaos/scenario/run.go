@@ -1,12 +1,15 @@
 package scenario
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,8 +75,11 @@ func Play(ctx context.Context, cfg Config, s Scenario) (report Report, err error
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
 		err = errors.Join(err, r.Fleet.Stop(stopping))
-		if err == nil && report.OK() {
+		switch {
+		case err == nil && report.OK():
 			err = os.RemoveAll(cfg.Dir)
+		case err == nil:
+			err = r.keep()
 		}
 	}()
 	if err := r.play(ctx); err != nil {
@@ -81,6 +87,18 @@ func Play(ctx context.Context, cfg Config, s Scenario) (report Report, err error
 	}
 	r.report.Took = time.Since(r.began)
 	return r.report, nil
+}
+
+// keep leaves the record of a run that broke something beside its data and logs, an operation a line.
+func (r *Run) keep() error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	for _, op := range r.History.Ops() {
+		if err := encoder.Encode(op); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(r.Config.Dir, "history.jsonl"), text.Bytes(), 0o600)
 }
 
 func (r *Run) fleetConfig() fleet.Config {
