@@ -38,25 +38,38 @@ const (
 // A port that is left out is 6379, or 26379 for a Sentinel. Errors never contain the URL: it may carry a
 // password.
 func NewClient(rawURL string) (redis.UniversalClient, error) {
+	dial, err := parseURL(rawURL)
+	if err != nil {
+		return nil, fmt.Errorf("redis url: %w", err)
+	}
+	return dial(), nil
+}
+
+// dialer makes the client that a URL describes.
+type dialer func() redis.UniversalClient
+
+// parseURL reads a URL. Its errors quote nothing of it: a password with an unescaped slash, say, would be read as
+// something else, and told.
+func parseURL(rawURL string) (dialer, error) {
 	scheme, _, found := strings.Cut(rawURL, "://")
 	if !found {
-		return nil, errors.New("redis url: no scheme such as redis://")
+		return nil, errors.New("no scheme such as redis://")
 	}
 	switch scheme {
 	case "redis", "rediss", "unix":
-		return newSingle(rawURL)
+		return parseSingle(rawURL)
 	case "redis+sentinel", "rediss+sentinel":
-		return newSentinel(rawURL)
+		return parseSentinel(rawURL)
 	case "redis+cluster", "rediss+cluster":
-		return newCluster(rawURL)
+		return parseCluster(rawURL)
 	}
-	return nil, fmt.Errorf("redis url: scheme %q is none of redis, rediss, unix, redis+sentinel, rediss+sentinel, redis+cluster, rediss+cluster", scheme)
+	return nil, errors.New("the scheme is none of redis, rediss, unix, redis+sentinel, rediss+sentinel, redis+cluster, rediss+cluster")
 }
 
-func newSingle(rawURL string) (redis.UniversalClient, error) {
+func parseSingle(rawURL string) (dialer, error) {
 	options, err := redis.ParseURL(rawURL)
 	if err != nil {
-		return nil, fmt.Errorf("redis url: %w", withoutURL(err))
+		return nil, errors.New("it is not of the form redis://user:password@host:port/db; in user and password, what is neither letter nor digit is written %XX")
 	}
 	options.DialTimeout = dialTimeout
 	options.DialerRetries = 1
@@ -65,10 +78,10 @@ func newSingle(rawURL string) (redis.UniversalClient, error) {
 	options.ContextTimeoutEnabled = true
 	options.MaxRetries = maxRetries
 	options.MaintNotificationsConfig = quiet()
-	return redis.NewClient(options), nil
+	return func() redis.UniversalClient { return redis.NewClient(options) }, nil
 }
 
-func newSentinel(rawURL string) (redis.UniversalClient, error) {
+func parseSentinel(rawURL string) (dialer, error) {
 	many, err := parseMany(rawURL, "26379")
 	if err != nil {
 		return nil, err
@@ -95,16 +108,16 @@ func newSentinel(rawURL string) (redis.UniversalClient, error) {
 	if many.tls {
 		options.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	return redis.NewFailoverClient(options), nil
+	return func() redis.UniversalClient { return redis.NewFailoverClient(options) }, nil
 }
 
-func newCluster(rawURL string) (redis.UniversalClient, error) {
+func parseCluster(rawURL string) (dialer, error) {
 	many, err := parseMany(rawURL, "6379")
 	if err != nil {
 		return nil, err
 	}
 	if many.path != "" {
-		return nil, errors.New("redis url: a Cluster has neither a master's name nor a data base's number")
+		return nil, errors.New("a Cluster has neither a master's name nor a data base's number")
 	}
 	options := &redis.ClusterOptions{
 		Addrs:                      many.addrs,
@@ -123,7 +136,7 @@ func newCluster(rawURL string) (redis.UniversalClient, error) {
 	if many.tls {
 		options.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	return redis.NewClusterClient(options), nil
+	return func() redis.UniversalClient { return redis.NewClusterClient(options) }, nil
 }
 
 // quiet turns off the notices of maintenance that only hosted servers send, and the handshake for them.
@@ -146,7 +159,7 @@ func parseMany(rawURL, defaultPort string) (manyHosts, error) {
 	rest, query, _ := strings.Cut(rest, "?")
 	var err error
 	if many.query, err = url.ParseQuery(query); err != nil {
-		return manyHosts{}, errors.New("redis url: the part after ? can't be read")
+		return manyHosts{}, errors.New("the part after ? can't be read")
 	}
 	authority, path, _ := strings.Cut(rest, "/")
 	many.path = strings.TrimSuffix(path, "/")
@@ -158,7 +171,7 @@ func parseMany(rawURL, defaultPort string) (manyHosts, error) {
 			many.password, err = url.PathUnescape(password)
 		}
 		if err != nil {
-			return manyHosts{}, errors.New("redis url: user or password can't be read")
+			return manyHosts{}, errors.New("user or password can't be read")
 		}
 	}
 	for host := range strings.SplitSeq(authority, ",") {
@@ -176,7 +189,7 @@ func parseMany(rawURL, defaultPort string) (manyHosts, error) {
 func hostPort(host, defaultPort string) (string, error) {
 	one, err := url.Parse("redis://" + host)
 	if err != nil || one.Hostname() == "" || one.User != nil || one.Path != "" || one.RawQuery != "" || one.Fragment != "" {
-		return "", fmt.Errorf("redis url: host %q can't be read", host)
+		return "", errors.New("a host can't be read")
 	}
 	port := one.Port()
 	if port == "" {
@@ -189,24 +202,16 @@ func hostPort(host, defaultPort string) (string, error) {
 func (m manyHosts) masterAndDB() (master string, db int, err error) {
 	name, number, hasDB := strings.Cut(m.path, "/")
 	if name == "" {
-		return "", 0, errors.New("redis url: the master's name is missing (redis+sentinel://host:port,host:port/master)")
+		return "", 0, errors.New("the master's name is missing (redis+sentinel://host:port,host:port/master)")
 	}
 	if master, err = url.PathUnescape(name); err != nil {
-		return "", 0, errors.New("redis url: the master's name can't be read")
+		return "", 0, errors.New("the master's name can't be read")
 	}
 	if !hasDB {
 		return master, 0, nil
 	}
 	if db, err = strconv.Atoi(number); err != nil || db < 0 {
-		return "", 0, fmt.Errorf("redis url: %q is no data base's number", number)
+		return "", 0, errors.New("the data base's number can't be read")
 	}
 	return master, db, nil
-}
-
-// withoutURL takes the URL out of an error, since it may carry a password.
-func withoutURL(err error) error {
-	if urlErr, ok := errors.AsType[*url.Error](err); ok {
-		return urlErr.Err
-	}
-	return err
 }

@@ -46,37 +46,6 @@ func TestRepliesAreRead(t *testing.T) {
 	}
 }
 
-// Whatever a script, or something that answers in its place, returns: an error that callers know, or a lock.
-func FuzzDecode(f *testing.F) {
-	f.Add("held", int64(1), "", byte(0))
-	f.Add("taken", int64(1), "A1,6b0ae3f5-7d3c-4f43-9f3a-0d3b5a0f8f10", byte(0))
-	f.Add("lost", int64(1), "A1", byte(1))
-	f.Add("released", int64(-1), "A1,", byte(2))
-	f.Fuzz(func(t *testing.T, verdict string, token int64, rest string, odd byte) {
-		reply := []any{verdict, token}
-		if rest != "" {
-			for part := range strings.SplitSeq(rest, ",") {
-				reply = append(reply, part)
-			}
-		}
-		if i := int(odd); i < len(reply) {
-			reply[i] = []any{nil, int64(odd), verdict}[i%3]
-		}
-		var taken *TakenError
-		_, err := decodeAcquire(reply)
-		if err != nil && !errors.As(err, &taken) && !errors.Is(err, ErrShowingLocked) &&
-			!errors.Is(err, ErrTooManyNested) && !errors.Is(err, ErrUnavailable) {
-			t.Fatal(err)
-		}
-		if _, err = decodeRenew(reply); err != nil && !errors.Is(err, ErrNotHeld) && !errors.Is(err, ErrUnavailable) {
-			t.Fatal(err)
-		}
-		if err = decodeRelease(reply); err != nil && !errors.Is(err, ErrNotHeld) && !errors.Is(err, ErrUnavailable) {
-			t.Fatal(err)
-		}
-	})
-}
-
 func TestRequestsAreChecked(t *testing.T) {
 	t.Parallel()
 	good := Request{Showing: uuid.New(), Owner: uuid.New(), ID: "1", Seats: []string{"A1", "A2"}, TTL: time.Second}
