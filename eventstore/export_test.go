@@ -37,14 +37,8 @@ func (s *Store) Queued() int {
 
 // What the tests outside look at.
 var (
-	ErrAgain       = errAgain
-	DecodeRecorded = func(detail []byte) (Recorded, error) {
-		row, err := decodeRecorded(detail)
-		return row.recorded(), err
-	}
-	DecodePresent = decodePresent
-	DecodeHeld    = decodeHeld
-	Normalize     = normalize
-	FailedCheck   = failedCheck
-	BackOff       = backOff
+	ErrAgain    = errAgain
+	Normalize   = normalize
+	FailedCheck = failedCheck
+	BackOff     = backOff
 )

@@ -201,7 +201,7 @@ func (r *run) changeLog(l look) {
 
 // begin is the progress of a stream with that cursor; without one, what the handler knows has to be forgotten first.
 func begin(cursor Position) *progress {
-	return &progress{position: cursor, reset: cursor.Seq == 0}
+	return &progress{position: cursor, reset: cursor.Seq <= 0}
 }
 
 // astray says whether a position can't be one of the log that ends in head.

@@ -85,7 +85,12 @@ func (f *Follower) readAfter(ctx context.Context, stream uuid.UUID, p Position) 
 	if err != nil && !errors.Is(err, ErrNoStream) {
 		return nil, err
 	}
-	if len(events) == 0 || events[0].ID != p.Event {
+	return following(p, events)
+}
+
+// following are the events after the first, which must be the one at p.
+func following(p Position, events []Event) ([]Event, error) {
+	if len(events) == 0 || events[0].Seq != p.Seq || events[0].ID != p.Event {
 		return nil, fmt.Errorf("%w: seq %d", errAstray, p.Seq)
 	}
 	return events[1:], nil

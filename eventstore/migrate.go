@@ -64,7 +64,7 @@ func (r MigrationReport) String() string {
 func Migrate(ctx context.Context, ownerURL, appRole string) (MigrationReport, error) {
 	config, err := pgx.ParseConfig(ownerURL)
 	if err != nil {
-		return MigrationReport{}, fmt.Errorf("eventstore: database URL: %w", err)
+		return MigrationReport{}, errURL
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

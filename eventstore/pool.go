@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -53,6 +54,18 @@ func (c PoolConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
+// errURL quotes nothing of the URL: a password with an unescaped slash, say, would be read as something else, and told.
+var errURL = errors.New("eventstore: the database URL is not of the form postgres://user:password@host:port/database?sslmode=…, " +
+	"or names a file that can't be read; in user and password, what is neither letter nor digit is written %XX")
+
+// CheckURL says what is wrong with a database's URL, without telling the password that may be in it.
+func CheckURL(url string) error {
+	if _, err := pgx.ParseConfig(url); err != nil {
+		return errURL
+	}
+	return nil
+}
+
 // NewPool makes a pool whose connections have the settings that the store relies on. It connects
 // lazily: a server that is down is not an error here.
 func NewPool(ctx context.Context, url string, cfg PoolConfig) (*pgxpool.Pool, error) {
@@ -62,7 +75,7 @@ func NewPool(ctx context.Context, url string, cfg PoolConfig) (*pgxpool.Pool, er
 	}
 	pc, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("eventstore: database URL: %w", err)
+		return nil, errURL
 	}
 	pc.MaxConns = int32(cfg.MaxConns) //nolint:gosec // Validate bounds it
 	pc.PingTimeout = cfg.ConnectTimeout

@@ -170,9 +170,10 @@ func storableText(s string, shortest, longest int) bool {
 	return len(s) >= shortest && len(s) <= longest && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 }
 
-// isObject says whether the body is a JSON object that PostgreSQL takes.
+// isObject says whether the body is a JSON object, with nothing around it, that PostgreSQL takes.
 func isObject(data json.RawMessage) bool {
-	return len(data) >= 2 && len(data) <= MaxData && data[0] == '{' && utf8.Valid(data) && json.Valid(data)
+	return len(data) >= 2 && len(data) <= MaxData && data[0] == '{' && data[len(data)-1] == '}' &&
+		utf8.Valid(data) && json.Valid(data)
 }
 
 func invalid(format string, args ...any) error {

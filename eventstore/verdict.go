@@ -86,6 +86,9 @@ func replay(c Command, recorded recordedRow, now time.Time) (Result, error) {
 }
 
 func (v verdict) guard() error {
+	if v.head == nil {
+		return errors.New("eventstore: a guard refused in no stream")
+	}
 	present, err := decodePresent(v.detail)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ type migrateCommand struct {
 
 // Validate is called by kong.
 func (c *migrateCommand) Validate() error {
-	if _, err := pgx.ParseConfig(c.PostgresURL); err != nil {
+	if err := eventstore.CheckURL(c.PostgresURL); err != nil {
 		return fmt.Errorf("--postgres-url: %w", err)
 	}
 	return nil
@@ -53,17 +53,5 @@ func waitForPostgres(ctx context.Context, url string) error {
 		if !pause(ctx, retryEvery) {
 			return fmt.Errorf("can't reach PostgreSQL (--postgres-url) within %s: %w", app.StartTimeout, err)
 		}
-	}
-}
-
-// pause waits; it is false when ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }
