@@ -21,6 +21,15 @@ const (
 	Blocked   Status = "blocked"
 )
 
+// Known says whether this version knows the status.
+func (s Status) Known() bool {
+	switch s {
+	case Available, Held, Sold, Blocked:
+		return true
+	}
+	return false
+}
+
 // BookingState is where a booking stands: held → confirmed → refunded, or released, or expired.
 type BookingState string //nolint:revive // a showing has a State, too
 
@@ -86,5 +95,5 @@ func bookingOf(entity string) (uuid.UUID, bool) {
 		return uuid.Nil, false
 	}
 	id, err := uuid.Parse(text)
-	return id, err == nil
+	return id, err == nil && id.String() == text // Parse takes other forms, too, but each is another entity
 }

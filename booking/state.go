@@ -123,6 +123,9 @@ func readSeat(e eventstore.Event) (SeatStatusChanged, SeatState, error) {
 	if !ok || seat != body.Seat {
 		return body, SeatState{}, fmt.Errorf("entity %q is not seat %q", e.Entity, body.Seat)
 	}
+	if !body.Current.Known() {
+		return body, SeatState{}, fmt.Errorf("seat %q has the unknown status %q", body.Seat, body.Current)
+	}
 	next := SeatState{Status: body.Current, Seq: e.Seq}
 	if body.Current == Held || body.Current == Sold {
 		next.Booking = body.Booking

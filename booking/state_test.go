@@ -169,7 +169,7 @@ func TestEntitiesAreReadAsTheyAreWritten(t *testing.T) {
 	back, ok := bookingOf(BookingEntity(id))
 	require.True(t, ok)
 	require.Equal(t, id, back)
-	for _, entity := range []string{"", "seat:", "seat:12345678901234567", "showing", "booking:", "booking:x"} {
+	for _, entity := range []string{"", "seat:", "seat:12345678901234567", "showing", "booking:", "booking:x", "booking:{00000000-0000-0000-0000-000000000001}", "booking:0000000000000000000000000000000A"} {
 		_, isSeat := seatOf(entity)
 		_, isBooking := bookingOf(entity)
 		require.False(t, isSeat || isBooking, "%q", entity)
@@ -195,24 +195,4 @@ func TestTheSieveForgetsNothingAndMistakesLittle(t *testing.T) {
 	}
 	require.Less(t, mistaken, 10, "of 100,000")
 	require.Len(t, s, 8192)
-}
-
-func FuzzApply(f *testing.F) {
-	f.Add("seat:A1", TypeSeatStatusChanged, []byte(`{"seat":"A1","current":"held"}`))
-	f.Add("booking:00000000-0000-0000-0000-000000000000", TypeBookingHeld, []byte(`{"state":"held","seats":["A1"]}`))
-	f.Add(ShowingEntity, TypeShowingOpened, []byte(`{"layout_version":1}`))
-	f.Fuzz(func(t *testing.T, entity, kind string, data []byte) {
-		s := NewState()
-		before, err := json.Marshal(s)
-		require.NoError(t, err)
-		e := eventstore.Event{Seq: 1, Entity: entity, Type: kind, Data: data}
-		if s.Apply(e) == nil {
-			require.Equal(t, int64(1), s.Seq)
-			return
-		}
-		require.Zero(t, s.Seq)
-		after, err := json.Marshal(s)
-		require.NoError(t, err)
-		require.JSONEq(t, string(before), string(after), "a refused event leaves the state as it was")
-	})
 }

@@ -40,7 +40,7 @@ func decodeDelta(showing uuid.UUID, payload string) (deltaMessage, error) {
 	if err := json.Unmarshal([]byte(payload), &m); err != nil {
 		return deltaMessage{}, fmt.Errorf("delta: %w", err)
 	}
-	if m.Log == "" || m.Prev < 0 || m.Seq <= m.Prev {
+	if !isLog(m.Log) || m.Prev < 0 || m.Seq <= m.Prev {
 		return deltaMessage{}, errors.New("delta: field out of range")
 	}
 	if len(m.Events) == 0 {
@@ -77,13 +77,19 @@ func encodeBookings(log string, events []eventstore.Event) ([]byte, error) {
 	return json.Marshal(m)
 }
 
+// decodeBookings reads bookings' own events, and checks that they are that.
 func decodeBookings(payload string) (bookingsMessage, error) {
 	var m bookingsMessage
 	if err := json.Unmarshal([]byte(payload), &m); err != nil {
 		return bookingsMessage{}, fmt.Errorf("bookings: %w", err)
 	}
-	if m.Log == "" {
+	if !isLog(m.Log) {
 		return bookingsMessage{}, errors.New("bookings: no log")
+	}
+	for i, e := range m.Events {
+		if !isBooking(e) || e.Stream == uuid.Nil || e.Seq < 1 {
+			return bookingsMessage{}, fmt.Errorf("bookings: event %d is out of place", i)
+		}
 	}
 	return m, nil
 }

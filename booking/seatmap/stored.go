@@ -74,7 +74,7 @@ func decodeHeader(fields map[string]string) (header, error) {
 		return header{}, fmt.Errorf("snapshot: %w", errs)
 	}
 	h.log = fields[fieldLog]
-	if h.log == "" || h.epoch < 0 || h.position.Seq < 1 || h.taken < 0 {
+	if !isLog(h.log) || h.epoch < 0 || h.position.Seq < 1 || h.taken < 0 {
 		return header{}, errors.New("snapshot: field out of range")
 	}
 	return h, nil
@@ -98,19 +98,29 @@ func decodeStored(fields map[string]string) (stored, error) {
 		return stored{}, errors.New("snapshot: state is incomplete")
 	}
 	for seat, s := range state.Seats {
-		if s.Seq < 1 || s.Seq > state.Seq || !known(s.Status) {
+		if s.Seq < 1 || s.Seq > state.Seq || !s.Status.Known() {
 			return stored{}, fmt.Errorf("snapshot: seat %q makes no sense", seat)
 		}
 	}
 	return stored{header: h, state: state}, nil
 }
 
-func known(s booking.Status) bool {
-	switch s {
-	case booking.Available, booking.Held, booking.Sold, booking.Blocked:
-		return true
+// maxLogID is the longest id of a log, in bytes. Clients send it back, and it stands in a header (ETag).
+const maxLogID = 64
+
+// isLog says whether the text can be a log's id: letters, digits and dashes.
+func isLog(text string) bool {
+	if text == "" || len(text) > maxLogID {
+		return false
 	}
-	return false
+	for _, c := range []byte(text) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // encodeDeadline is Unix milliseconds, 0 for none.
