@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -71,16 +72,23 @@ func (f *family) endLeftovers(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("processes of an earlier run: %w", err)
 	}
-	var left map[int]child
-	if err := json.Unmarshal(b, &left); err != nil {
-		return nil //nolint:nilerr // Only a machine that stopped damages the file, and no process outlives that.
-	}
-	for _, c := range left {
+	for _, c := range decodeFamily(b) {
 		if err := c.end(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// decodeFamily reads the file. What can be no process of ours is left out: only a machine that stopped damages the file, and
+// no process outlives that.
+func decodeFamily(b []byte) map[int]child {
+	var children map[int]child
+	if err := json.Unmarshal(b, &children); err != nil {
+		return nil
+	}
+	maps.DeleteFunc(children, func(_ int, c child) bool { return c.PID <= 1 || c.Start == 0 })
+	return children
 }
 
 func (c child) running() bool {
@@ -120,13 +128,18 @@ func startTime(pid int) (start uint64, alive bool) {
 	if err != nil {
 		return 0, false
 	}
+	return decodeStat(string(b))
+}
+
+// decodeStat reads a process's start time, and whether it is alive, of what the kernel says of it.
+func decodeStat(text string) (start uint64, alive bool) {
 	// The second field is the program's name in parentheses, which may contain anything.
-	_, rest, ok := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
+	_, rest, ok := strings.Cut(text[strings.LastIndexByte(text, ')')+1:], " ")
 	fields := strings.Fields(rest)
 	const state, started = 0, 19 // of the fields after the name
 	if !ok || len(fields) <= started || fields[state] == "Z" {
 		return 0, false
 	}
-	start, err = strconv.ParseUint(fields[started], 10, 64)
+	start, err := strconv.ParseUint(fields[started], 10, 64)
 	return start, err == nil
 }

@@ -12,7 +12,7 @@ import (
 // A machine that lost its power can leave the file empty or full of zeros; sales go on all the same.
 func TestADamagedListOfProcessesDoesNotHinderTheStart(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "\x00\x00\x00\x00", `{"1":{"pid":`, `[]`} {
+	for _, text := range []string{"", "\x00\x00\x00\x00", `{"1":{"pid":`, `[]`, `{"1":{"pid":-1,"start":1},"2":{"pid":1,"start":0}}`} {
 		path := filepath.Join(t.TempDir(), "children.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		f := newFamily(path)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -46,11 +47,18 @@ func loadPorts(dir string) (*ports, error) {
 	if err != nil {
 		return nil, fmt.Errorf("localstack: remembered ports: %w", err)
 	}
-	// A damaged file costs nothing but new ports.
-	if json.Unmarshal(b, &p.used) != nil {
-		p.used = map[string]int{}
-	}
+	p.used = decodePorts(b)
 	return p, nil
+}
+
+// decodePorts reads remembered ports. A damaged file, or a port that was never picked, costs nothing but new ports.
+func decodePorts(b []byte) map[string]int {
+	used := map[string]int{}
+	if json.Unmarshal(b, &used) != nil || used == nil {
+		return map[string]int{}
+	}
+	maps.DeleteFunc(used, func(_ string, port int) bool { return port < firstPort || port >= lastPort })
+	return used
 }
 
 func (p *ports) get(name string) int {
