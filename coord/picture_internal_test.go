@@ -14,39 +14,6 @@ func quiet() Config {
 	return Config{ID: "a", Endpoints: []string{"http://127.0.0.1:1"}, Logger: slog.New(slog.DiscardHandler)}.WithDefaults()
 }
 
-// Whatever stands under the keys, the picture takes what it can read and leaves the rest.
-func FuzzPictures(f *testing.F) {
-	f.Add("a", `{"id":"a","sockets":1}`, int64(1))
-	f.Add("leader/1f", "a", int64(2))
-	f.Add("s1", `{"left":1,"seq":2,"epoch":3}`, int64(3))
-	f.Fuzz(func(t *testing.T, key, value string, revision int64) {
-		c, err := New(quiet())
-		if err != nil {
-			t.Fatal(err)
-		}
-		kv := &mvccpb.KeyValue{Key: []byte(key), Value: []byte(value), CreateRevision: revision}
-		for _, picture := range []follower{c.registry, c.offices, c.summaries} {
-			picture.set(key, kv)
-			kv.Key = []byte(picture.prefix() + key)
-			picture.reset([]*mvccpb.KeyValue{kv})
-		}
-		for _, r := range c.Replicas() {
-			if r.ID != key {
-				t.Fatalf("%q is registered as %q", r.ID, key)
-			}
-		}
-		if id, known := c.Leader(key); known && id != value {
-			t.Fatalf("%q leads, who didn't stand", id)
-		}
-		for _, picture := range []follower{c.registry, c.offices, c.summaries} {
-			picture.drop(key)
-		}
-		if len(c.Replicas()) != 0 {
-			t.Fatal("an entry outlived its key")
-		}
-	})
-}
-
 // What is remembered of summaries that etcd has no longer is bounded, and never hides one that it has.
 func TestRememberedSummariesAreBounded(t *testing.T) {
 	t.Parallel()

@@ -1,11 +1,8 @@
 package realtime
 
 import (
-	"errors"
-	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -57,47 +54,6 @@ func TestDetailsSpeakTheProtocol(t *testing.T) {
 		require.ErrorAs(t, err, &bad, text)
 		require.Equal(t, want, bad.detail, text)
 	}
-}
-
-// Whatever comes, it is understood or refused in one of two ways, and what is understood is whole.
-func FuzzDecodeCommand(f *testing.F) {
-	for _, seed := range []string{
-		`{"type":"ping"}`, `{"type":"subscribe","showing":"0b0f5d4e-5d3c-4d0f-8a36-0d4b0ce0a001","log":"k3f9","since":41}`,
-		`{"type":"unsubscribe","showing":"0b0f5d4e-5d3c-4d0f-8a36-0d4b0ce0a001"}`, `{"type":"buy"}`, `[]`, `null`, ``,
-		`{"type":"ping","type":"subscribe"}`, "{\"type\":\"ping\xff\"}", `{"type":"subscribe","since":1e3}`, `{"type":1}`,
-		strings.Repeat(`{"type":`, 1000),
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		cmd, err := decodeCommand(data)
-		var bad *badMessageError
-		if err != nil {
-			if !errors.As(err, &bad) && !errors.Is(err, ErrUnknownShowing) {
-				t.Fatalf("refused with %v", err)
-			}
-			if bad != nil && !utf8.ValidString(bad.detail) {
-				t.Fatalf("the detail %q can't be sent", bad.detail)
-			}
-			return
-		}
-		if !utf8.Valid(data) || cmd.resume.since < 0 || len(cmd.resume.log) > maxLogBytes {
-			t.Fatalf("took %q as %+v", data, cmd)
-		}
-		switch cmd.kind {
-		case commandPing:
-			if cmd != (command{kind: commandPing}) {
-				t.Fatalf("ping with more: %+v", cmd)
-			}
-		case commandUnsubscribe:
-			if cmd.resume != (resume{}) {
-				t.Fatalf("unsubscribe with more: %+v", cmd)
-			}
-		case commandSubscribe:
-		default:
-			t.Fatalf("took %q as nothing", data)
-		}
-	})
 }
 
 func TestRateIsExactOverAnyOneSecond(t *testing.T) {
