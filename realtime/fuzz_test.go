@@ -103,7 +103,7 @@ func FuzzSocket(f *testing.F) {
 		line, gone := openSocket(t, hub)
 		heard := make(chan []byte, 1)
 		go func() { heard <- untilClosed(line) }()
-		_, _ = line.Write(append(sent, masked(finalClose, "")...)) // A socket that has ended takes no more.
+		_, _ = line.Write(append(sent, masked(finalClose, "")...))      // A socket that has ended takes no more.
 		_ = line.SetReadDeadline(time.Now().Add(20 * time.Millisecond)) // The close was swallowed by a frame that goes on.
 		all := <-heard
 		_ = line.Close()
