@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -115,9 +116,7 @@ func (b *booked) sale() bool {
 func bookingsOf(folds map[uuid.UUID]*fold) map[uuid.UUID]*booked {
 	all := map[uuid.UUID]*booked{}
 	for _, s := range folds {
-		for id, b := range s.bookings {
-			all[id] = b
-		}
+		maps.Copy(all, s.bookings)
 	}
 	return all
 }

@@ -38,9 +38,8 @@ type customer struct {
 	until float64
 	// free is from when the next command may be sent: customers do one thing at a time.
 	free float64
-	// sure is until when it is certain, to those who only see the answers, that the customer has the seats.
+	// sold and gone say that the booking has come to its end.
 	sold, gone bool
-	held       *history.Op
 }
 
 func newHouse(t *rapid.T) *house {

@@ -105,8 +105,6 @@ func (s stored) compare(f *findings, id uuid.UUID, m Map, epoch int64, lease tim
 
 func union(a, b map[string]string) map[string]string {
 	all := maps.Clone(a)
-	for key, value := range b {
-		all[key] = value
-	}
+	maps.Copy(all, b)
 	return all
 }
