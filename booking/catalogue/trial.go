@@ -93,7 +93,7 @@ func (h TrialHouse) plan(now time.Time) Plan {
 	return plan
 }
 
-// rowName counts as spreadsheets do: A … Z, AA … AZ, BA …
+// rowName counts as spreadsheets do: A … Z, AA … AZ, BA and so on.
 func rowName(row int) string {
 	name := ""
 	for n := row + 1; n > 0; n = (n - 1) / 26 {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/aislehq/aisle/booking/catalogue"
@@ -28,7 +27,7 @@ func (*demoCommand) Help() string {
 
 // Validate is called by kong.
 func (c *demoCommand) Validate() error {
-	if _, err := pgx.ParseConfig(c.PostgresURL); err != nil {
+	if err := eventstore.CheckURL(c.PostgresURL); err != nil {
 		return fmt.Errorf("--postgres-url: %w", err)
 	}
 	for _, bound := range []struct {

@@ -61,7 +61,8 @@ func Build(ctx context.Context, repoDir, outDir string, p Plant) (string, error)
 		return "", fmt.Errorf("plant %q: %w", p.Name, err)
 	}
 	binary := filepath.Join(out, "aisle-"+p.Name)
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-overlay="+overlay, "-o", binary, "./cmd/aisle") //nolint:gosec // our own paths
+	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-overlay=" + overlay, "-o", binary, "./cmd/aisle"}
+	build := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own paths
 	build.Dir = repo
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("plant %q: go build: %w: %s", p.Name, err, strings.TrimSpace(string(said)))
