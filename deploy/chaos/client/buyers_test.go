@@ -17,14 +17,14 @@ import (
 	"github.com/aislehq/aisle/deploy/chaos/history"
 )
 
-// shop lets buyers buy until enough says so, or 4 s have passed.
+// shop lets buyers buy until enough says so, or 10 s have passed.
 func shop(t *testing.T, cfg client.BuyersConfig, enough func(*client.Buyers, *history.Recorder) bool) (*client.Buyers, []history.Op) {
 	t.Helper()
 	cfg.Seed, cfg.Think = 7, time.Millisecond
 	var rec history.Recorder
 	buyers, err := client.NewBuyers(8, cfg, &rec)
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -51,8 +51,16 @@ func someViolation(b *client.Buyers, _ *history.Recorder) bool { return len(b.Vi
 func TestBuyersOfARightOfficeDoEverythingAndBlameNobody(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t, nil)
-	o.holdFor = 50 * time.Millisecond // so that some run out
-	buyers, ops := shop(t, client.BuyersConfig{Replicas: o.replicas}, recorded(800))
+	o.holdFor = 500 * time.Millisecond // so that some may run out
+	buyers, ops := shop(t, client.BuyersConfig{Replicas: o.replicas}, func(_ *client.Buyers, rec *history.Recorder) bool {
+		done := 0
+		for count := range rec.Counts() {
+			if count.Outcome == history.OK {
+				done++
+			}
+		}
+		return done == 5
+	})
 
 	require.Empty(t, buyers.Violations())
 	kinds := make(map[history.Kind]int)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
+	neturl "net/url"
 	"slices"
 	"strings"
 	"time"
@@ -115,7 +115,7 @@ func (s Session) call(c Command) call {
 	case history.Add:
 		return call{method: http.MethodPost, path: booking + "/seats", token: s.token, key: c.Key, body: seats{c.Seats}}
 	case history.GiveBack:
-		return call{method: http.MethodDelete, path: booking + "/seats/" + url.PathEscape(c.Seats[0]), token: s.token, key: c.Key}
+		return call{method: http.MethodDelete, path: booking + "/seats/" + neturl.PathEscape(c.Seats[0]), token: s.token, key: c.Key}
 	case history.Confirm:
 		return call{method: http.MethodPost, path: booking + "/confirm", token: s.token, key: c.Key}
 	default: // Release

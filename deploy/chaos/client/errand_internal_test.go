@@ -2,8 +2,9 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -42,14 +43,12 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if now.cut {
 		panic(http.ErrAbortHandler)
 	}
-	for name, values := range now.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), now.header)
 	w.WriteHeader(now.status)
 	if now.status == http.StatusNoContent {
 		return
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"type": "/problems/" + now.slug, "status": now.status, "id": uuid.Nil})
+	_, _ = fmt.Fprintf(w, `{"type": "/problems/%s", "status": %d, "id": %q}`, now.slug, now.status, uuid.Nil)
 }
 
 // released sends a release to what says, until it is settled.

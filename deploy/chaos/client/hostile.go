@@ -127,7 +127,7 @@ func offend(ctx context.Context, url string, offence func(*websocket.Conn) error
 	if err != nil {
 		return Ending{}, err
 	}
-	defer ws.Close()
+	defer func() { _ = ws.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = ws.Close() })()
 	began := time.Now()
 	sent := make(chan struct{})
@@ -193,7 +193,7 @@ func StopsReading(ctx context.Context, url string, showing uuid.UUID) (Ending, e
 	if err != nil {
 		return Ending{}, err
 	}
-	defer ws.Close()
+	defer func() { _ = ws.Close() }()
 	began := time.Now()
 	subscribe := []byte(`{"type":"subscribe","showing":"` + showing.String() + `"}`)
 	for {

@@ -138,7 +138,7 @@ func (w *watcher) readOne(l *line) error {
 	if err != nil {
 		return err
 	}
-	buffer := w.all.buffers.Get().(*[]byte) //nolint:errcheck,forcetypeassert // the pool has no others
+	buffer := w.all.buffers.Get().(*[]byte)
 	defer w.all.buffers.Put(buffer)
 	if *buffer, err = readInto((*buffer)[:0], r); err != nil {
 		return err

@@ -47,8 +47,8 @@ type request struct {
 func openStage(t *testing.T, acts ...func(p *player)) *stage {
 	t.Helper()
 	s := &stage{t: t, acts: acts}
+	t.Cleanup(s.lines.Wait) // after the servers have closed: no line begins then
 	s.o = openOffice(t, s.live)
-	t.Cleanup(s.lines.Wait)
 	return s
 }
 
@@ -56,14 +56,14 @@ func (s *stage) live(w http.ResponseWriter, r *http.Request) bool {
 	if r.URL.Path != "/api/v1/live" {
 		return false
 	}
+	s.lines.Add(1)
+	defer s.lines.Done()
 	upgrader := websocket.Upgrader{Subprotocols: []string{"aisle.v1"}}
 	ws, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return true
 	}
-	s.lines.Add(1)
-	defer s.lines.Done()
-	defer ws.Close()
+	defer func() { _ = ws.Close() }()
 	s.mu.Lock()
 	act := s.acts[min(s.opened, len(s.acts)-1)]
 	s.opened++

@@ -237,9 +237,8 @@ func (l *load) comeBack(ctx context.Context, v *visitor, w wish) bool {
 	began := time.Now()
 	session, err := l.api.NewSession(ctx, w.holdURL)
 	if err != nil {
-		var status *StatusError
 		var a Answer
-		if errors.As(err, &status) {
+		if status, ok := errors.AsType[*StatusError](err); ok {
 			a, err = Answer{Status: status.Status, Problem: status.Problem}, nil
 		}
 		l.tally.add(began, a, err)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -158,9 +159,7 @@ func (m *market) learn(h *house, c Command, a Answer) {
 	if k.seats == nil {
 		return
 	}
-	for seat, status := range a.Conflicts {
-		k.seats[seat] = status
-	}
+	maps.Copy(k.seats, a.Conflicts)
 	if !a.OK() {
 		return
 	}

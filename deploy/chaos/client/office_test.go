@@ -3,6 +3,7 @@ package client_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -49,13 +50,11 @@ type answer struct {
 
 func problem(status int, slug string, more map[string]any) answer {
 	body := map[string]any{"type": "/problems/" + slug, "title": slug, "status": status, "detail": slug}
-	for name, value := range more {
-		body[name] = value
-	}
+	maps.Copy(body, more)
 	return answer{status: status, body: body}
 }
 
-// openOffice has 4 rows of 10 seats, and closes with the test.
+// openOffice has 10 rows of 10 seats, and closes with the test.
 func openOffice(t *testing.T, before func(w http.ResponseWriter, r *http.Request) bool) *office {
 	t.Helper()
 	o := &office{
@@ -78,7 +77,7 @@ func (o *office) replicas() []string { return o.urls }
 
 func officeSeats() []string {
 	var seats []string
-	for _, row := range "ABCD" {
+	for _, row := range "ABCDEFGHIJ" {
 		for number := range 10 {
 			seats = append(seats, fmt.Sprintf("%c%d", row, number+1))
 		}
@@ -111,7 +110,9 @@ func (o *office) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func say(w http.ResponseWriter, a answer) {
 	w.WriteHeader(a.status)
 	if a.body != nil {
-		_ = json.NewEncoder(w).Encode(a.body)
+		if err := json.NewEncoder(w).Encode(a.body); err != nil {
+			panic(http.ErrAbortHandler) // the client has gone
+		}
 	}
 }
 

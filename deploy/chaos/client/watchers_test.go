@@ -34,7 +34,7 @@ func TestAWatcherHasTheMap(t *testing.T) {
 	require.Equal(t, s.o.showing, view.Showing)
 	require.True(t, view.Stale)
 	require.WithinDuration(t, time.Now(), view.Since, 5*time.Second)
-	require.Len(t, view.Seats, 40)
+	require.Len(t, view.Seats, 100)
 	require.Equal(t, "sold", view.Seats["A1"])
 	require.Equal(t, "available", view.Seats["A2"])
 	require.Equal(t, "blocked", view.Seats["A3"])
