@@ -28,7 +28,7 @@ type Outcome string
 // The outcomes of a command.
 const (
 	OK      Outcome = "ok"      // a 2xx: it was done
-	Refused Outcome = "refused" // a 4xx that says that nothing was done
+	Refused Outcome = "refused" // an answer that says that nothing was done: a 4xx, or 429 and 503 unavailable to the end
 	Unknown Outcome = "unknown" // no final answer by the end: it may have been done, may yet be, or never was
 )
 
