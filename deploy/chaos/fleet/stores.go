@@ -47,6 +47,10 @@ func startStores(ctx context.Context, cfg Config) (*stores, error) {
 // prepare makes the disks and the clock.
 func (s *stores) prepare(ctx context.Context, cfg Config) (err error) {
 	for store, size := range map[Store]int64{Postgres: cfg.PostgresDisk, Redis: cfg.RedisDisk} {
+		// One that a killed driver left would otherwise be this store's.
+		if err := removeDeadDisks(storeDir(cfg, store)); err != nil {
+			return err
+		}
 		if size == 0 {
 			continue
 		}
