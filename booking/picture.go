@@ -35,6 +35,8 @@ type picture struct {
 	appended bool
 	// fromLog says that the map is known to lag or to be missing: what is still unknown, the log is asked.
 	fromLog bool
+	// old says that the map is too old to refuse anybody by.
+	old bool
 }
 
 type seatFact struct {
@@ -61,6 +63,7 @@ func (s *Service) newPicture(showing, session, own uuid.UUID) *picture {
 
 // see takes in what the map shows, wherever the log hasn't spoken.
 func (p *picture) see(asked []Seat, v View) {
+	p.old = v.Old
 	for seat, state := range v.Seats {
 		p.seeSeat(seat, state)
 	}

@@ -165,3 +165,27 @@ func TestSalesGoOnWithoutRedis(t *testing.T) {
 	refused(t, err, booking.SeatProblem{Seat: "A1", Status: booking.Sold})
 	h.sound(h.hall.show.ID)
 }
+
+// A server gave seats back and was stopped before it could unlock them; another stood still since before that. Its map and the
+// lock agree that someone has the seats, and both are wrong: a map that old refuses nobody, the log decides.
+func TestOldMapRefusesNobody(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 10)
+	slow, quick := h.replica(booking.Config{}), h.replica(booking.Config{})
+	anna := newPerson()
+	b := quick.mustHold(anna, "A1", "A2")
+	slow.freeze()
+	require.NoError(t, quick.release(anna, b.ID))
+	_, err := h.locker().Acquire(t.Context(), lock.Request{
+		Showing: h.hall.show.ID, Seats: []string{"A1", "A2"}, Owner: b.ID, ID: "left", TTL: time.Minute,
+	})
+	require.NoError(t, err)
+
+	_, err = slow.hold(newPerson(), "A1")
+	refused(t, err, held("A1"))
+	slow.m.mu.Lock()
+	slow.m.old = true
+	slow.m.mu.Unlock()
+	slow.mustHold(newPerson(), "A1")
+	h.sound(h.hall.show.ID)
+}

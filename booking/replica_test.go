@@ -18,6 +18,8 @@ type foldedMap struct {
 	states map[uuid.UUID]*booking.State
 	frozen bool
 	gone   bool
+	// old is what a process knows of its map that stood still for a while.
+	old bool
 }
 
 func (m *foldedMap) Look(ctx context.Context, showing uuid.UUID, seats []booking.Seat, id uuid.UUID) (booking.View, error) {
@@ -36,7 +38,9 @@ func (m *foldedMap) Look(ctx context.Context, showing uuid.UUID, seats []booking
 			return booking.View{}, err
 		}
 	}
-	return state.View(seats, id), nil
+	view := state.View(seats, id)
+	view.Old = m.old
+	return view, nil
 }
 
 // freeze makes the map lag from now on; it first sees what has happened so far.

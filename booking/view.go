@@ -7,6 +7,9 @@ import (
 // View is what a command needs to know of a showing, as of Seq.
 type View struct {
 	Seq int64
+	// Old says that the map was not compared with the log for so long that nobody is refused by it: the process stood
+	// still, or the log is out of reach.
+	Old bool
 	// Seats has the seats asked about and all seats of Bookings; one that is missing never changed.
 	Seats map[Seat]SeatState
 	// Bookings has those that have one of the seats asked about, and the booking asked about.

@@ -18,6 +18,8 @@ const ioTimeout = 5 * time.Second
 type look struct {
 	log string
 	at  time.Time // before the heads were read
+	// again says that the looks before this one failed: the log was out of reach.
+	again bool
 	// heads are where the followed streams end.
 	heads map[uuid.UUID]Position
 	// fresh are the streams seen for the first time in this log, with their cursors; zero for none.
@@ -38,7 +40,7 @@ func (r *run) watchHeads(ctx context.Context) {
 		if err != nil && !failing {
 			r.f.cfg.Logger.WarnContext(ctx, "looking at the log's heads fails", slog.Any("error", err))
 		}
-		failing = err != nil
+		l.again, failing = failing, err != nil
 		if l.heads != nil {
 			select {
 			case <-ctx.Done():
@@ -162,6 +164,9 @@ func (r *run) apply(l look) {
 	if l.log != r.log {
 		r.changeLog(l)
 	}
+	if l.again {
+		r.stopWaiting()
+	}
 	for stream, last := range l.gone {
 		if p, ok := r.streams[stream]; ok {
 			p.leaving = true
@@ -181,6 +186,18 @@ func (r *run) apply(l look) {
 			p.position, p.reset, p.target = Position{}, true, head.Seq
 		}
 		r.schedule(stream, p)
+	}
+}
+
+// stopWaiting tries all failed deliveries again at once: they failed because the log was out of reach, and the longer it
+// was, the longer they would still wait.
+func (r *run) stopWaiting() {
+	for stream := range r.waiting {
+		delete(r.waiting, stream)
+		if p, ok := r.streams[stream]; ok {
+			p.failures = 0
+			r.schedule(stream, p)
+		}
 	}
 }
 

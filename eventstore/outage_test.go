@@ -1,7 +1,9 @@
 package eventstore_test
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"net/url"
 	"strings"
 	"testing"
@@ -242,4 +244,57 @@ func (f fixture) waitUntil(t *testing.T, condition string, args ...any) {
 		f.scan(t, condition, args, &holds)
 		return holds
 	}, soon, 10*time.Millisecond)
+}
+
+// A delivery that failed waits, and longer each time. Once the log is back that is no reason to wait any more.
+func TestFollowerGoesOnAtOnceWhenTheLogIsBack(t *testing.T) {
+	t.Parallel()
+	c := newCable(t, eventstore.Config{})
+	stream := c.prepared(t)
+	r, failures := newReader(), make(failures, 16)
+	follower := follow(t, c.fixture, eventstore.FollowerConfig{
+		Poll: fastPoll, RetryMin: time.Hour, RetryMax: time.Hour, Logger: slog.New(failures),
+	}, &memory{}, r)
+	r.waitFor(t, stream, 1, 2)
+
+	require.NoError(t, c.proxy.Update(&toxiproxy.Proxy{Name: c.proxy.Name, Listen: c.proxy.Listen, Upstream: c.proxy.Upstream}))
+	follower.Hint(stream, 3)
+	failures.wait(t, "delivery of events failed")
+	failures.wait(t, "looking at the log's heads fails")
+	require.NoError(t, c.proxy.Start())
+	require.Eventually(t, func() bool {
+		_, err := c.Append(t.Context(), eventstore.Request{Stream: stream, Events: events("seat:B1")})
+		return err == nil
+	}, soon, fastPoll)
+	r.waitFor(t, stream, 1, 2, 3)
+}
+
+// failures are what was logged: a slog.Handler.
+type failures chan string
+
+func (f failures) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+func (f failures) WithAttrs([]slog.Attr) slog.Handler               { return f }
+func (f failures) WithGroup(string) slog.Handler                    { return f }
+
+func (f failures) Handle(_ context.Context, r slog.Record) error {
+	select {
+	case f <- r.Message:
+	default:
+	}
+	return nil
+}
+
+// wait takes what was logged until it is that.
+func (f failures) wait(t *testing.T, message string) {
+	t.Helper()
+	for {
+		select {
+		case got := <-f:
+			if got == message {
+				return
+			}
+		case <-time.After(soon):
+			t.Fatalf("nobody logged %q", message)
+		}
+	}
 }

@@ -131,7 +131,7 @@ func (l *Live) Look(
 	if err := l.wait(ctx, s); err != nil {
 		return booking.View{}, err
 	}
-	return s.look(seats, id), nil
+	return s.look(seats, id, time.Now().Add(-l.cfg.StaleAfter)), nil
 }
 
 // Available is how many of the showing's seats are available, as of seq; false when its map isn't here.

@@ -224,10 +224,13 @@ func (s *show) since(log string, seq int64) (Delta, bool) {
 	return Delta{Prev: seq, Seq: s.state.Seq, Stale: s.stale, Seats: s.seats.since(seq)}, true
 }
 
-func (s *show) look(seats []booking.Seat, id uuid.UUID) booking.View {
+// look also says whether the state was not known to be the log's head at any time since an instant.
+func (s *show) look(seats []booking.Seat, id uuid.UUID, since time.Time) booking.View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state.View(seats, id)
+	view := s.state.View(seats, id)
+	view.Old = s.fresh.Before(since)
+	return view
 }
 
 func (s *show) counts() (available int, seq int64, ok bool) {
