@@ -23,8 +23,12 @@ type command struct {
 	env     []string // beyond what all stores see
 	dir     string
 	logPath string
-	// farewell is the signal that asks the program to stop, and that the kernel sends it when we die.
+	// farewell is the signal that asks the program to stop, and that the kernel sends it when we die, unless it is
+	// expendable.
 	farewell syscall.Signal
+	// expendable programs are killed when we die: they have nothing to lose, and one that a test has stopped (SIGSTOP)
+	// would never hear a farewell.
+	expendable bool
 }
 
 // process is a running program of ours.
@@ -41,11 +45,15 @@ func environment() []string {
 }
 
 func (c command) attributes() *syscall.SysProcAttr {
+	death := c.farewell
+	if c.expendable {
+		death = syscall.SIGKILL
+	}
 	return &syscall.SysProcAttr{
 		Credential: c.who.credential,
 		// A group of its own: Ctrl-C in the terminal reaches us alone, and we stop the stores in order.
 		Setpgid:   true,
-		Pdeathsig: c.farewell,
+		Pdeathsig: death,
 	}
 }
 

@@ -124,7 +124,8 @@ func (n redisNode) command(program string, port int) command {
 		args = append(args, n.args(port)...)
 	}
 	return command{
-		who: n.who, program: program, args: args, env: n.env, dir: n.dir, logPath: n.log, farewell: syscall.SIGTERM,
+		who: n.who, program: program, args: args, env: n.env, dir: n.dir, logPath: n.log,
+		farewell: syscall.SIGTERM, expendable: true,
 	}
 }
 

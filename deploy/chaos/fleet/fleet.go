@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/redis/go-redis/v9"
@@ -24,6 +25,7 @@ type Fleet struct {
 	network  *network // nil without Config.Namespaces
 	proxies  *toxiproxy.ApiServer
 	replicas []*Replica
+	stopped  atomic.Bool
 }
 
 // Start runs everything and waits until each replica is ready. When it fails nothing is left running.
@@ -184,13 +186,27 @@ func (f *Fleet) URLs() []string {
 	return urls
 }
 
-// Leader is the replica that says it leads, the first where several do; nil when none does.
+// Leader is a replica that says it leads; nil when none does. It asks all at once, but for those that are paused.
 func (f *Fleet) Leader(ctx context.Context) *Replica {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan *Replica, len(f.replicas))
+	asked := 0
 	for _, r := range f.replicas {
-		if !r.Alive() {
+		if !r.answering() {
 			continue
 		}
-		if leads, err := r.Metric(ctx, "aisle_leader"); err == nil && leads == 1 {
+		asked++
+		go func() {
+			if leads, err := r.Metric(ctx, "aisle_leader"); err != nil || leads != 1 {
+				answers <- nil
+				return
+			}
+			answers <- r
+		}()
+	}
+	for range asked {
+		if r := <-answers; r != nil {
 			return r
 		}
 	}
@@ -227,8 +243,11 @@ func (f *Fleet) TerminateReplicas(ctx context.Context) error {
 }
 
 // Stop ends everything, and removes mounts and namespaces. The files under Dir stay, but for what was on disks of
-// their own.
+// their own. A second call does nothing.
 func (f *Fleet) Stop(ctx context.Context) error {
+	if f.stopped.Swap(true) {
+		return nil
+	}
 	var errs []error
 	for _, r := range f.replicas {
 		errs = append(errs, r.stop())

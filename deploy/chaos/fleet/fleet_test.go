@@ -128,7 +128,7 @@ func leaderOtherThan(t *testing.T, f *fleet.Fleet, last *fleet.Replica) *fleet.R
 func TestAKilledDriverTakesAllWithIt(t *testing.T) {
 	t.Parallel()
 	dir := stacktest.Dir(t)
-	driver := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // Ourselves.
+	driver := exec.CommandContext(t.Context(), os.Args[0])
 	driver.Env = append(os.Environ(), driverVariable+"="+dir, programVariable+"="+programIn(t, dir))
 	driver.Stderr = os.Stderr
 	out, err := driver.StdoutPipe()

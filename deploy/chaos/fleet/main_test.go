@@ -17,8 +17,6 @@ import (
 )
 
 // program is the path of the aisle that these tests run.
-//
-//nolint:gochecknoglobals // A test process builds one, and testing.M has no place for it.
 var program string
 
 // A process of the tests with these variables is a driver, of a fleet in the one with the program in the other.
@@ -59,7 +57,7 @@ func runTests(m *testing.M) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	program = filepath.Join(dir, "aisle")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "github.com/aislehq/aisle/cmd/aisle") //nolint:noctx // It ends.
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "github.com/aislehq/aisle/cmd/aisle")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build aisle: %w: %s", err, out)
 	}

@@ -56,7 +56,7 @@ func openNetwork(ctx context.Context, n int) (*network, error) {
 		return nil, err
 	}
 	pid := strconv.Itoa(os.Getpid())
-	host := func(last int) string { return netip.AddrFrom4([4]byte{10, 213, third, byte(last)}).String() }
+	host := func(last int) string { return fmt.Sprintf("10.213.%d.%d", third, last) }
 	w := &network{bridge: bridgePrefix + pid, address: host(1)}
 	for i := range n {
 		number := strconv.Itoa(i)
@@ -95,20 +95,20 @@ func (w *network) make(ctx context.Context) error {
 func (*network) close(ctx context.Context) error { return removeNetwork(ctx, os.Getpid()) }
 
 // freeSubnet is the third byte of a /24 of ours that no driver uses.
-func freeSubnet() (byte, error) {
+func freeSubnet() (int, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		return 0, fmt.Errorf("fleet: addresses in use: %w", err)
 	}
-	used := map[byte]bool{}
+	used := map[int]bool{}
 	for _, a := range addresses {
 		prefix, err := netip.ParsePrefix(a.String())
 		if err == nil && prefix.Overlaps(ours()) && prefix.Addr().Is4() {
-			used[prefix.Addr().As4()[2]] = true
+			used[int(prefix.Addr().As4()[2])] = true
 		}
 	}
 	for i := range 256 {
-		if third := byte(os.Getpid() + i); !used[third] {
+		if third := (os.Getpid() + i) % 256; !used[third] {
 			return third, nil
 		}
 	}

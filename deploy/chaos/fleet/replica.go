@@ -40,6 +40,7 @@ type Replica struct {
 	mu      sync.Mutex
 	running *process // nil before the first start
 	wanted  bool     // it was started and neither killed nor terminated since
+	paused  bool
 }
 
 // URL is the public address: http://HOST:PORT.
@@ -53,41 +54,44 @@ func (r *Replica) Link(store Store) *Link { return r.links[store] }
 
 // Start runs the process and waits until it is ready: until it can show maps.
 func (r *Replica) Start(ctx context.Context) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.running != nil && !r.running.exited() {
-		return fmt.Errorf("fleet: start %s: it is running", r.Name)
-	}
-	if err := r.start(ctx); err != nil {
-		return fmt.Errorf("fleet: start %s: %w", r.Name, err)
-	}
-	return nil
-}
-
-func (r *Replica) start(ctx context.Context) error {
 	log, err := os.OpenFile(r.logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return err
+		return fmt.Errorf("fleet: start %s: %w", r.Name, err)
 	}
 	defer func() { _ = log.Close() }()
 	info, err := log.Stat()
 	if err != nil {
-		return err
+		return fmt.Errorf("fleet: start %s: %w", r.Name, err)
+	}
+	p, err := r.launch(log)
+	if err != nil {
+		return fmt.Errorf("fleet: start %s: %w", r.Name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := r.waitReady(ctx, p); err != nil {
+		return errors.Join(fmt.Errorf("fleet: start %s: %w: %s", r.Name, err, tail(r.logPath, info.Size())), p.kill())
+	}
+	return nil
+}
+
+// launch runs the process. Whoever asks about the replica while it gets ready does not wait.
+func (r *Replica) launch(log *os.File) (*process, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running != nil && !r.running.exited() {
+		return nil, errors.New("it is running")
 	}
 	program, args := r.inside.wrap(r.program, r.args)
 	cmd := exec.Command(program, args...) //nolint:gosec,noctx // Our own arguments; Kill and Terminate end it.
 	cmd.Env = r.env
 	cmd.Stdout, cmd.Stderr = log, log
-	if r.running, err = launch(cmd); err != nil {
-		return err
+	p, err := launch(cmd)
+	if err != nil {
+		return nil, err
 	}
-	r.wanted = true
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	if err := r.waitReady(ctx, r.running); err != nil {
-		return errors.Join(fmt.Errorf("%w: %s", err, tail(r.logPath, info.Size())), r.running.kill())
-	}
-	return nil
+	r.running, r.wanted, r.paused = p, true, false
+	return p, nil
 }
 
 func (r *Replica) waitReady(ctx context.Context, running *process) error {
@@ -117,6 +121,13 @@ func (r *Replica) Alive() bool {
 	return r.running != nil && !r.running.exited()
 }
 
+// answering says whether there is a process that is not paused.
+func (r *Replica) answering() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running != nil && !r.running.exited() && !r.paused
+}
+
 // up says whether the replica was neither killed nor terminated; one that died by itself is up.
 func (r *Replica) up() bool {
 	r.mu.Lock()
@@ -126,7 +137,7 @@ func (r *Replica) up() bool {
 
 // Kill is kill -9. It waits for the end.
 func (r *Replica) Kill() error {
-	p, err := r.process(true)
+	p, err := r.process(func() { r.wanted = false })
 	if err != nil {
 		return fmt.Errorf("fleet: kill %s: %w", r.Name, err)
 	}
@@ -138,7 +149,7 @@ func (r *Replica) Kill() error {
 
 // Pause is kill -STOP. It waits until the process stands still.
 func (r *Replica) Pause(ctx context.Context) error {
-	p, err := r.process(false)
+	p, err := r.process(func() { r.paused = true })
 	if err == nil {
 		err = p.signal(syscall.SIGSTOP)
 	}
@@ -155,7 +166,7 @@ func (r *Replica) Pause(ctx context.Context) error {
 
 // Resume is kill -CONT.
 func (r *Replica) Resume() error {
-	p, err := r.process(false)
+	p, err := r.process(func() { r.paused = false })
 	if err == nil {
 		err = p.signal(syscall.SIGCONT)
 	}
@@ -168,7 +179,7 @@ func (r *Replica) Resume() error {
 // Terminate is kill -TERM. It waits for the end and returns the exit code, -1 when a signal ended it. After 20 s, or
 // when ctx ends, it kills the process and says so.
 func (r *Replica) Terminate(ctx context.Context) (exitCode int, err error) {
-	p, err := r.process(true)
+	p, err := r.process(func() { r.wanted = false })
 	if err == nil {
 		err = p.signal(syscall.SIGTERM)
 	}
@@ -185,13 +196,11 @@ func (r *Replica) Terminate(ctx context.Context) (exitCode int, err error) {
 	}
 }
 
-// process returns what is running; last: by our will it won't be for long.
-func (r *Replica) process(last bool) (*process, error) {
+// process returns what is running, and notes what is about to be done to it.
+func (r *Replica) process(note func()) (*process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if last {
-		r.wanted = false
-	}
+	note()
 	if r.running == nil || r.running.exited() {
 		return nil, errNotRunning
 	}
