@@ -24,15 +24,16 @@ type Config struct {
 	TrustedProxies []string `name:"trusted-proxies" env:"AISLE_TRUSTED_PROXIES" placeholder:"CIDR,…" help:"Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, as addresses or networks."`
 	Advertise      string   `name:"advertise" env:"AISLE_ADVERTISE" placeholder:"URL" help:"This replica's address in the registry. Empty: made from --listen."`
 
-	HoldFor            time.Duration `name:"hold-for" env:"AISLE_HOLD_FOR" default:"10m" help:"How long a hold lasts from its first seat (duration)."`
-	MaxSeats           int           `name:"max-seats" env:"AISLE_MAX_SEATS" default:"10" help:"Most seats in a booking (seats)."`
-	MaxSeatsPerAddress int           `name:"max-seats-per-address" env:"AISLE_MAX_SEATS_PER_ADDRESS" default:"0" help:"Most seats that one network address may hold at a time (seats; 0: off)."`
-	CommandRate        float64       `name:"command-rate" env:"AISLE_COMMAND_RATE" default:"20" help:"Commands a session may send (per second, sustained; 0: off)."`
-	CommandBurst       int           `name:"command-burst" env:"AISLE_COMMAND_BURST" default:"100" help:"Commands a session may send at once (commands)."`
-	MaxCommands        int           `name:"max-commands" env:"AISLE_MAX_COMMANDS" default:"256" help:"Commands, of all sessions, worked on at once; four times as many may wait, for a second at most (commands; 0: off)."`
-	SessionRate        float64       `name:"session-rate" env:"AISLE_SESSION_RATE" default:"60" help:"Sessions that one network address may start (per minute, sustained; 0: off). Loopback is exempt."`
-	SessionBurst       int           `name:"session-burst" env:"AISLE_SESSION_BURST" default:"120" help:"Sessions that one network address may start at once (sessions)."`
-	MaxSockets         int           `name:"max-sockets" env:"AISLE_MAX_SOCKETS" default:"20000" help:"Live sockets that this replica takes (sockets)."`
+	HoldFor              time.Duration `name:"hold-for" env:"AISLE_HOLD_FOR" default:"10m" help:"How long a hold lasts from its first seat (duration)."`
+	MaxSeats             int           `name:"max-seats" env:"AISLE_MAX_SEATS" default:"10" help:"Most seats in a booking (seats)."`
+	MaxSeatsPerAddress   int           `name:"max-seats-per-address" env:"AISLE_MAX_SEATS_PER_ADDRESS" default:"0" help:"Most seats that one network address may hold at a time (seats; 0: off)."`
+	CommandRate          float64       `name:"command-rate" env:"AISLE_COMMAND_RATE" default:"20" help:"Commands a session may send (per second, sustained; 0: off)."`
+	CommandBurst         int           `name:"command-burst" env:"AISLE_COMMAND_BURST" default:"100" help:"Commands a session may send at once (commands)."`
+	MaxCommands          int           `name:"max-commands" env:"AISLE_MAX_COMMANDS" default:"256" help:"Commands, of all sessions, worked on at once; four times as many may wait, for a second at most (commands; 0: off)."`
+	SessionRate          float64       `name:"session-rate" env:"AISLE_SESSION_RATE" default:"60" help:"Sessions that one network address may start (per minute, sustained; 0: off). Loopback is exempt."`
+	SessionBurst         int           `name:"session-burst" env:"AISLE_SESSION_BURST" default:"120" help:"Sessions that one network address may start at once (sessions)."`
+	MaxSockets           int           `name:"max-sockets" env:"AISLE_MAX_SOCKETS" default:"20000" help:"Live sockets that this replica takes (sockets)."`
+	MaxSocketsPerAddress int           `name:"max-sockets-per-address" env:"AISLE_MAX_SOCKETS_PER_ADDRESS" default:"0" help:"Live sockets that one network address may hold at this replica (sockets; 0: off). Loopback is exempt."`
 
 	PostgresPool int           `name:"postgres-pool" env:"AISLE_POSTGRES_POOL" default:"16" help:"Connections to PostgreSQL (connections)."`
 	Lanes        int           `name:"append-lanes" env:"AISLE_APPEND_LANES" default:"1" help:"Appends to the log under way at once (lanes)."`
@@ -90,6 +91,8 @@ func (c *Config) validateLimits() error {
 		return errors.New("--command-rate and --session-rate must be 0 (off) or more")
 	case c.CommandBurst < 1 || c.SessionBurst < 1:
 		return errors.New("--command-burst and --session-burst must be at least 1")
+	case c.MaxSocketsPerAddress < 0:
+		return fmt.Errorf("--max-sockets-per-address must be 0 (off) or more, not %d", c.MaxSocketsPerAddress)
 	case c.MaxSockets < 1:
 		return fmt.Errorf("--max-sockets must be at least 1, not %d", c.MaxSockets)
 	case c.Lanes < 1 || c.PostgresPool < c.Lanes+2:

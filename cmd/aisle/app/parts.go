@@ -96,7 +96,7 @@ func (a *App) buildHub(_ context.Context, p *parts) error {
 		return err
 	}
 	p.hub, err = realtime.NewHub(realtime.Config{
-		CheckOrigin: origins.Allowed, MaxSockets: a.cfg.MaxSockets, DrainTimeout: a.drainPart(),
+		CheckOrigin: origins.Allowed, MaxSockets: a.cfg.MaxSockets, MaxSocketsPerAddress: a.cfg.MaxSocketsPerAddress, DrainTimeout: a.drainPart(),
 		Logger: a.logger, Metrics: a.metrics.Realtime(),
 	}, rooms{p.live})
 	return err
