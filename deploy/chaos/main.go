@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/aislehq/aisle/deploy/chaos/scenario"
 )
@@ -24,6 +25,7 @@ type commands struct {
 }
 
 func main() {
+	logging.Disable() // the Redis client tells of each connection that can't be had, and here that is what we do
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var c commands
