@@ -23,7 +23,7 @@ func fuzzState(t require.TestingT) *State {
 		{Entity: "seat:A2", Type: TypeSeatStatusChanged, Deadline: ends, Data: json.RawMessage(`{"booking":"` + fuzzBooking + `","seat":"A2","previous":"available","current":"held"}`)},
 		{Entity: "booking:" + fuzzBooking, Type: TypeBookingHeld, Deadline: ends, Data: json.RawMessage(`{"booking":"` + fuzzBooking + `","state":"held","seats":["A1","A2"]}`)},
 	} {
-		e.Seq, e.ID = s.Seq+1, uuid.UUID{byte(s.Seq) + 1} //nolint:gosec // a handful
+		e.Seq, e.ID = s.Seq+1, uuid.UUID{byte(s.Seq) + 1}
 		require.NoError(t, s.Apply(e))
 	}
 	return s
@@ -93,7 +93,7 @@ func FuzzRead(f *testing.F) {
 		}
 		require.Equal(t, entity, BookingEntity(b.ID))
 		require.Equal(t, uuid.Max, b.Showing)
-		require.True(t, (b.State == StateHeld) != b.ExpiresAt.IsZero())
+		require.NotEqual(t, b.State == StateHeld, b.ExpiresAt.IsZero())
 		b.Now = now.Add(time.Minute)
 		require.NotEqual(t, StateHeld, b.asOfNow().State, "its end is exclusive")
 	})

@@ -55,16 +55,14 @@ func FuzzVerdict(f *testing.F) {
 		res, err := v.result(req)
 		if err == nil {
 			require.Equal(t, time.UTC, res.Now.Location())
-			require.True(t, (res.Replayed == nil) == (len(res.Events) == 1), "either events or an earlier outcome")
+			require.Equal(t, res.Replayed == nil, len(res.Events) == 1, "either events or an earlier outcome")
 			return
 		}
 		require.NotEmpty(t, err.Error())
-		var refused *GuardError
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*GuardError](err); ok {
 			checkEvents(t, refused.Present...)
 		}
-		var other *HeldError
-		if errors.As(err, &other) {
+		if other, ok := errors.AsType[*HeldError](err); ok {
 			checkEvents(t, other.Event)
 			require.Equal(t, time.UTC, other.Booking.Deadline.Location())
 		}
@@ -147,7 +145,7 @@ func FuzzCursor(f *testing.F) {
 		length &= 0xFF
 		events := make([]Event, length)
 		for i := range events {
-			events[i] = Event{Seq: int64(i) + 1, ID: uuid.UUID{byte(i) + 1}} //nolint:gosec // at most 255
+			events[i] = Event{Seq: int64(i) + 1, ID: uuid.UUID{byte(i) + 1}}
 		}
 		var head Position
 		if length > 0 {

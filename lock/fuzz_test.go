@@ -55,8 +55,7 @@ func checkDecoded(t *testing.T, held Held, err error, known ...error) {
 	if len(err.Error()) > 4096 && errors.Is(err, ErrUnavailable) {
 		t.Fatalf("an error of %d bytes", len(err.Error()))
 	}
-	var taken *TakenError
-	if errors.As(err, &taken) {
+	if _, ok := errors.AsType[*TakenError](err); ok {
 		return
 	}
 	for _, k := range known {
