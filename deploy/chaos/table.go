@@ -18,7 +18,6 @@ import (
 
 	_ "embed"
 
-	"github.com/aislehq/aisle/deploy/chaos/judge"
 	"github.com/aislehq/aisle/deploy/chaos/plant"
 	"github.com/aislehq/aisle/deploy/chaos/scenario"
 )
@@ -114,7 +113,7 @@ type page struct {
 
 // render writes the page: nothing in it but what the reports say.
 func render(reports []scenario.Report, now time.Time) ([]byte, error) {
-	p := page{Date: now.UTC().Format(time.DateOnly), Machine: machine(), Cores: runtime.NumCPU(), Invariants: judge.Invariants()}
+	p := page{Date: now.UTC().Format(time.DateOnly), Machine: machine(), Cores: runtime.NumCPU(), Invariants: scenario.Invariants()}
 	for _, s := range scenario.All() {
 		of := slices.DeleteFunc(slices.Clone(reports), func(r scenario.Report) bool { return r.Scenario != s.Name || r.Plant != "" })
 		if len(of) == 0 {
@@ -157,7 +156,7 @@ func summarise(s scenario.Scenario, of []scenario.Report) row {
 	one.Before = median(of, func(r scenario.Report) float64 { return r.Before })
 	one.During = median(of, func(r scenario.Report) float64 { return r.During })
 	one.After = median(of, func(r scenario.Report) float64 { return r.After })
-	for _, invariant := range judge.Invariants() {
+	for _, invariant := range scenario.Invariants() {
 		held := 0
 		for _, r := range of {
 			if !r.Broken(invariant) {

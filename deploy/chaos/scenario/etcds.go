@@ -9,7 +9,7 @@ import (
 
 func etcds() []Scenario {
 	return []Scenario{
-		{Name: "etcd-gone", What: "all of etcd is gone for a minute", Row: "etcd, all of it", Break: etcdGone},
+		{Name: "etcd-gone", What: "all of etcd is gone for a minute", Row: "etcd, all of it", SalesGoOn: true, Break: etcdGone},
 		{Name: "etcd-compacted", What: "watches reconnect to an etcd whose history was compacted past them, three times", Break: compactEtcd},
 	}
 }
@@ -21,6 +21,8 @@ func etcdGone(ctx context.Context, r *Run) error {
 	if err := r.Wait(ctx, time.Minute); err != nil {
 		return err
 	}
+	r.shows(ctx, false)
+	r.sees(ctx)
 	if err := r.Fleet.StartEtcd(ctx); err != nil {
 		return err
 	}

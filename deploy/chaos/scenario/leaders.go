@@ -6,20 +6,19 @@ import (
 	"time"
 
 	"github.com/aislehq/aisle/deploy/chaos/fleet"
-	"github.com/aislehq/aisle/deploy/chaos/judge"
 )
 
 // leaders are the faults of the leader and of its lines to the stores.
 func leaders() []Scenario {
 	return []Scenario{
-		{Name: "leader-killed", What: "kill -9 of the leader; it is started again after its lease", Row: "leader", Break: killLeader},
+		{Name: "leader-killed", What: "kill -9 of the leader; it is started again after its lease", Row: "leader", SalesGoOn: true, Break: killLeader},
 		{
 			Name: "leader-stopped", What: "the leader is stopped with writes to Redis on their way for 8 s, replaced, and goes on",
 			Short: true, Break: stopLeader,
 		},
 		{Name: "leader-cut-off-etcd", What: "the leader is cut off from etcd, and from nothing else, for 9 s", Break: cutLeaderOff},
 		{
-			Name: "replica-partitioned", What: "a replica's network is gone for 8 s, packets and all; then the leader's",
+			Name: "replica-partitioned", What: "a replica's network is gone for 4–6 s, packets and all; then the leader's",
 			Set: func(c *fleet.Config) { c.Namespaces = true }, Break: partition,
 		},
 	}
@@ -63,12 +62,12 @@ func killLeader(ctx context.Context, r *Run) error {
 	if err := leader.Kill(); err != nil {
 		return err
 	}
+	r.sees(ctx) // nobody leads yet
 	if err := r.another(ctx, leader); err != nil {
 		return err
 	}
-	if err := r.Wait(ctx, 2*time.Second); err != nil {
-		return err
-	}
+	r.shows(ctx, false)
+	r.sees(ctx)
 	return leader.Start(ctx)
 }
 
@@ -111,7 +110,7 @@ func cutLeaderOff(ctx context.Context, r *Run) error {
 		return err
 	}
 	// The new one said so first: had both led, the old one would still say so.
-	r.Expect(!leads(ctx, leader), judge.NeverBack, "%s leads on while another does", leader.Name)
+	r.Expect(!leads(ctx, leader), AsPromised, "%s leads on while another does", leader.Name)
 	if err := r.Wait(ctx, 3*time.Second); err != nil {
 		return err
 	}
@@ -129,7 +128,8 @@ func partition(ctx context.Context, r *Run) error {
 			return fmt.Errorf("%s: %w", replica.Name, err)
 		}
 		r.Say("partitioned %s", replica.Name)
-		if err := r.Wait(ctx, 8*time.Second); err != nil {
+		// No longer: a line that has waited longer for an answer sends again only after as long a pause.
+		if err := r.Wait(ctx, r.Between(4*time.Second, 6*time.Second)); err != nil {
 			return err
 		}
 		if err := replica.Rejoin(ctx); err != nil {

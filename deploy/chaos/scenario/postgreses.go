@@ -2,13 +2,11 @@ package scenario
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/aislehq/aisle/deploy/chaos/fleet"
-	"github.com/aislehq/aisle/deploy/chaos/judge"
 )
 
 func postgreses() []Scenario {
@@ -37,6 +35,8 @@ func killPostgres(ctx context.Context, r *Run) error {
 	if err := r.Wait(ctx, 5*time.Second); err != nil {
 		return err
 	}
+	r.shows(ctx, true)
+	r.refuses(ctx)
 	return r.Fleet.StartPostgres(ctx)
 }
 
@@ -82,34 +82,8 @@ func openTransactions(ctx context.Context, r *Run) error {
 	if err := r.Wait(ctx, 55*time.Second); err != nil {
 		return err
 	}
-	// While both are open still: nobody may wait for them.
-	if err := r.seen(ctx); err != nil {
-		r.Expect(false, judge.WatchersRight, "with transactions left open: %v", err)
-	}
+	r.sees(ctx) // while both are open still: nobody may wait for them
 	return r.Wait(ctx, 5*time.Second)
-}
-
-// seen asks whether the watchers have come to where the log now is.
-func (r *Run) seen(ctx context.Context) error {
-	heads, err := r.heads(ctx)
-	if err != nil {
-		return err
-	}
-	behind := ""
-	err = r.Until(ctx, 2*time.Second, "the watchers to come to the log's heads", func() bool {
-		behind = ""
-		for _, view := range r.watchers.Views() {
-			if view.Seq < heads[view.Showing] {
-				behind = fmt.Sprintf("showing %s at %d of %d", view.Showing, view.Seq, heads[view.Showing])
-				return false
-			}
-		}
-		return true
-	})
-	if err != nil {
-		return fmt.Errorf("%w (%s)", err, behind)
-	}
-	return nil
 }
 
 // slowCommits makes commits wait after their events have been written and numbered.

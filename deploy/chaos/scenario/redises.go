@@ -10,7 +10,7 @@ import (
 func redises() []Scenario {
 	return []Scenario{
 		{
-			Name: "redis-killed", What: "kill -9 of Redis; it is gone for 10 s and comes back empty", Row: "Redis, all of it",
+			Name: "redis-killed", What: "kill -9 of Redis; it is gone for 10 s and comes back empty", Row: "Redis, all of it", SalesGoOn: true,
 			Short: true, Break: killRedis,
 		},
 		{Name: "redis-forgets", What: "Redis loses all it has, ten times, under load", Break: flushRedis},
@@ -29,6 +29,8 @@ func killRedis(ctx context.Context, r *Run) error {
 	if err := r.Wait(ctx, 10*time.Second); err != nil {
 		return err
 	}
+	r.shows(ctx, false)
+	r.sees(ctx)
 	if err := r.Fleet.StartRedis(ctx); err != nil {
 		return err
 	}

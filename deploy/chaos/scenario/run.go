@@ -172,6 +172,8 @@ func (r *Run) phases(ctx context.Context) (err error) {
 		return err
 	}
 	r.report.phase(r.History, started, broke, repaired, stopped)
+	r.Expect(!r.scenario.SalesGoOn || r.report.During >= r.report.Before/10, AsPromised,
+		"sales did not go on: %.1f a second, %.1f before", r.report.During, r.report.Before)
 	return r.compare(ctx, repaired)
 }
 

@@ -4,7 +4,14 @@ import (
 	"context"
 
 	"github.com/aislehq/aisle/deploy/chaos/fleet"
+	"github.com/aislehq/aisle/deploy/chaos/judge"
 )
+
+// AsPromised is what a scenario expects beyond the judge's invariants: what the documents say of this very fault.
+const AsPromised = "as promised"
+
+// Invariants are those that every run is judged by, in the order of a table's columns.
+func Invariants() []string { return append(judge.Invariants(), AsPromised) }
 
 // Scenario is one fault.
 type Scenario struct {
@@ -16,6 +23,8 @@ type Scenario struct {
 	Row string
 	// Shifted says that it needs the server whose clock can be shifted.
 	Shifted bool
+	// SalesGoOn says that sales must, while the fault lasts, at a tenth of their pace at least.
+	SalesGoOn bool
 	// Short says that it is in the subset that `make test` runs.
 	Short bool
 	// Heavy says that the machine is loaded beyond what it can do, on purpose.

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/aislehq/aisle/deploy/chaos/client"
-	"github.com/aislehq/aisle/deploy/chaos/judge"
 )
 
 // shownOut is how soon whoever means no good must be gone.
@@ -58,12 +57,12 @@ func (r *Run) unnoticed(ctx context.Context, n, atOnce int, do func(context.Cont
 		url := r.Fleet.Replica(i % r.Config.Replicas).URL()
 		group.Go(func() error {
 			ending, err := do(limited, url)
-			r.Expect(err == nil && right(ending), judge.NoGrowth, "a guest who means no good was shown out with %+v %v", ending, err)
+			r.Expect(err == nil && right(ending), AsPromised, "a guest who means no good was shown out with %+v %v", ending, err)
 			return nil
 		})
 	}
 	err := group.Wait()
 	others := r.watchers.Stats().Reconnects - before
-	r.Expect(others == 0, judge.WatchersRight, "%d watchers were closed with those who mean no good", others)
+	r.Expect(others == 0, AsPromised, "%d watchers were closed with those who mean no good", others)
 	return err
 }
