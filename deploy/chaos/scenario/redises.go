@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/aislehq/aisle/deploy/chaos/fleet"
@@ -72,20 +73,28 @@ func killPubSub(ctx context.Context, r *Run) error {
 
 func cutRedisReplies(ctx context.Context, r *Run) error { return r.cutReplies(ctx, fleet.Redis) }
 
-// cutReplies cuts the reply of 60 calls, some here, some there.
+// cutReplies cuts the reply of up to 60 calls, some here, some there.
 func (r *Run) cutReplies(ctx context.Context, store fleet.Store) error {
-	for range 10 {
+	const rounds, each = 10, 2
+	left := 0
+	for range rounds {
 		for _, replica := range r.Fleet.Replicas() {
-			replica.Link(store).CutReplies(2)
+			left += replica.Link(store).CutReplies(each)
 		}
 		if err := r.Wait(ctx, r.Between(300*time.Millisecond, 700*time.Millisecond)); err != nil {
 			return err
 		}
 	}
 	for _, replica := range r.Fleet.Replicas() {
+		left += replica.Link(store).CutReplies(0)
 		if err := replica.Link(store).Mend(); err != nil {
 			return err
 		}
+	}
+	all := rounds * each * len(r.Fleet.Replicas())
+	r.Say("cut %d of %d replies", all-left, all)
+	if left > all/2 {
+		return fmt.Errorf("only %d of %d replies could be cut", all-left, all)
 	}
 	return nil
 }
