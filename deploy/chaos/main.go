@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -42,10 +43,12 @@ type listCommand struct{}
 
 // Run is the command; kong calls it.
 func (*listCommand) Run() error {
+	var text strings.Builder
 	for _, s := range scenario.All() {
-		fmt.Fprintf(os.Stdout, "%-24s %s\n", s.Name, s.What)
+		fmt.Fprintf(&text, "%-24s %s\n", s.Name, s.What)
 	}
-	return nil
+	_, err := os.Stdout.WriteString(text.String())
+	return err
 }
 
 func newLogger(verbose bool) *slog.Logger {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -68,7 +67,7 @@ func (c *plantsCommand) Run(ctx context.Context) error {
 
 func (c *plantsCommand) try(ctx context.Context, p plant.Plant) (bool, error) {
 	began := time.Now()
-	binary, err := plant.Build(ctx, ".", filepath.Join(filepath.Dir(c.Binary), "chaos"), p)
+	binary, err := plant.Build(ctx, ".", built(c.Binary), p)
 	if err != nil {
 		return false, err
 	}
@@ -81,7 +80,7 @@ func (c *plantsCommand) try(ctx context.Context, p plant.Plant) (bool, error) {
 	planted := c.place
 	planted.Binary = binary
 	for i := range tries {
-		report, err := planted.play(ctx, s, "", c.Seed+uint64(i)) //nolint:gosec // never negative
+		report, err := planted.play(ctx, s, "", c.Seed+uint64(i))
 		if err != nil {
 			return false, err
 		}

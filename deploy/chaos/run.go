@@ -51,7 +51,7 @@ func (c *runCommand) Run(ctx context.Context) error {
 	broken := 0
 	for _, s := range chosen {
 		for i := range c.Seeds {
-			report, err := c.play(ctx, s, shifted, c.Seed+uint64(i)) //nolint:gosec // never negative
+			report, err := c.play(ctx, s, shifted, c.Seed+uint64(i))
 			if err != nil {
 				return err
 			}
@@ -93,8 +93,11 @@ func (c *runCommand) shifted(ctx context.Context, chosen []scenario.Scenario) (s
 		return "", nil
 	}
 	fmt.Fprintln(os.Stdout, "chaos: building aisle with a clock that can be shifted (minutes, the first time)")
-	return fleet.Shifted(ctx, ".", filepath.Join(filepath.Dir(c.Binary), "chaos"))
+	return fleet.Shifted(ctx, ".", built(c.Binary))
 }
+
+// built is where other builds of the server go: beside it.
+func built(binary string) string { return filepath.Join(filepath.Dir(binary), "chaos-built") }
 
 func (p *place) play(ctx context.Context, s scenario.Scenario, shifted string, seed uint64) (scenario.Report, error) {
 	fmt.Fprintf(os.Stdout, "%-24s seed %-10d ", s.Name, seed)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,11 +13,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
-
-	_ "embed"
 
 	"github.com/aislehq/aisle/deploy/chaos/plant"
 	"github.com/aislehq/aisle/deploy/chaos/scenario"
@@ -150,7 +150,7 @@ func summarise(s scenario.Scenario, of []scenario.Report) row {
 		if !r.OK() {
 			one.Failed++
 		}
-		seeds = append(seeds, fmt.Sprint(r.Seed))
+		seeds = append(seeds, strconv.FormatUint(r.Seed, 10))
 	}
 	one.Seeds = strings.Join(seeds, " ")
 	one.Before = median(of, func(r scenario.Report) float64 { return r.Before })

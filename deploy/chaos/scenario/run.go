@@ -267,9 +267,13 @@ func (r *Run) Expect(ok bool, invariant, format string, args ...any) {
 	if ok {
 		return
 	}
+	r.note(judge.Violation{Invariant: invariant, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (r *Run) note(found ...judge.Violation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.expected = append(r.expected, judge.Violation{Invariant: invariant, Detail: fmt.Sprintf(format, args...)})
+	r.expected = append(r.expected, found...)
 }
 
 // Say notes what is done, with the time since the run began.

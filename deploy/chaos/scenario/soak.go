@@ -37,9 +37,7 @@ func (r *Run) soak(ctx context.Context, long time.Duration) error {
 		r.Say("%+v", sample)
 	}
 	grown := judge.Growth(mean(thirds[1]), mean(thirds[2]), judge.SoakSlack())
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.expected = append(r.expected, grown...)
+	r.note(grown...)
 	return nil
 }
 

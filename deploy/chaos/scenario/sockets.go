@@ -27,7 +27,7 @@ func deaf(ctx context.Context, r *Run) error {
 	}
 	return r.unnoticed(ctx, r.Config.Watchers/10, r.Config.Watchers/10, func(ctx context.Context, url string) (client.Ending, error) {
 		return client.StopsReading(ctx, url, showing)
-	}, func(e client.Ending) bool { return true })
+	}, func(client.Ending) bool { return true })
 }
 
 func hostile(ctx context.Context, r *Run) error {

@@ -44,9 +44,7 @@ func (r *Run) compare(ctx context.Context, repaired time.Time) error {
 			return err
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.expected = append(r.expected, wrong...)
+	r.note(wrong...)
 	return nil
 }
 
@@ -71,9 +69,7 @@ func (r *Run) snapshots(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.expected = append(r.expected, wrong...)
+	r.note(wrong...)
 	return nil
 }
 
@@ -106,9 +102,7 @@ func (r *Run) growth(ctx context.Context, base map[string]judge.Sample) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.expected = append(r.expected, grown...)
+			r.note(grown...)
 			return nil
 		}
 		if err := r.Wait(ctx, 200*time.Millisecond); err != nil {
