@@ -87,8 +87,8 @@ chaos: need-chaos build ## every fault on the list, SEEDS (3) times, and the pla
 .PHONY: chaos-short
 chaos-short: need-test build
 	go build -o bin/chaos ./deploy/chaos
-	bin/chaos run --short --seeds 1 --results bin/chaos-short.jsonl
-	bin/chaos plants --results bin/chaos-short.jsonl
+	bin/chaos run --short --seeds 1 --watchers 300 --results bin/chaos-short.jsonl
+	bin/chaos plants --watchers 300 --results bin/chaos-short.jsonl
 
 .PHONY: soak
 soak: need-chaos build ## clients buy for SOAK (1h): memory, goroutines and descriptors stay flat
