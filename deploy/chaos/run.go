@@ -52,8 +52,14 @@ func (c *runCommand) Run(ctx context.Context) error {
 	for _, s := range chosen {
 		for i := range c.Seeds {
 			report, err := c.play(ctx, s, shifted, c.Seed+uint64(i))
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if err != nil {
-				return err
+				// A run without a verdict is no good one, and no reason to leave the others out.
+				fmt.Fprintln(os.Stdout, "NO VERDICT:", err)
+				broken++
+				continue
 			}
 			if err := add(c.Results, report); err != nil {
 				return err
