@@ -13,8 +13,6 @@ import (
 const (
 	oftenAdds      = 20 // more seats
 	oftenGivesBack = 15 // one seat
-	oftenConfirms  = 60 // of the holds that are left; of the rest
-	oftenReleases  = 25 // so many are released, and the others run out
 	oftenTwice     = 6  // a command from two replicas at once
 	oftenAgain     = 8  // a command that was done before, after this one
 	oftenReadsBack = 15 // a sale
@@ -128,13 +126,13 @@ func (b *buyer) finish(ctx context.Context, p *purchase) {
 	if !b.think(ctx) {
 		return
 	}
-	end := b.rng.IntN(100)
+	end, confirms := b.rng.IntN(100), b.cfg.Confirms
 	switch {
-	case end < oftenConfirms:
+	case end < confirms:
 		if b.do(ctx, p, history.Confirm, p.booking.Seats) == history.OK && b.chance(oftenReadsBack) {
 			b.readBack(ctx, p)
 		}
-	case end < oftenConfirms+oftenReleases:
+	case end < confirms+(100-confirms)*5/8: // of the rest, five in eight think better of it, and three just go away
 		b.do(ctx, p, history.Release, p.booking.Seats)
 	default:
 		b.abandon(*p)

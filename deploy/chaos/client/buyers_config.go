@@ -18,6 +18,10 @@ type BuyersConfig struct {
 	// Think is the mean pause between two commands of one buyer. Default 50 ms.
 	Think time.Duration
 
+	// Confirms is how many of a hundred holds are bought in the end, 1 to 100. Of the others some are released and some
+	// run out. Default 60.
+	Confirms int
+
 	// Attempt is how long one attempt waits for its answer. Default 2 s.
 	Attempt time.Duration
 
@@ -34,6 +38,7 @@ type BuyersConfig struct {
 // WithDefaults returns c with its zero fields set to their defaults.
 func (c BuyersConfig) WithDefaults() BuyersConfig {
 	setDefault(&c.Think, 50*time.Millisecond)
+	setDefault(&c.Confirms, 60)
 	setDefault(&c.Attempt, 2*time.Second)
 	setDefault(&c.Patience, 20*time.Second)
 	setDefault(&c.MaxRetryAfter, time.Second)
@@ -47,6 +52,9 @@ func (c BuyersConfig) WithDefaults() BuyersConfig {
 func (c BuyersConfig) Validate() error {
 	if c.Replicas == nil {
 		return errors.New("buyers: no Replicas to buy from")
+	}
+	if c.Confirms < 1 || c.Confirms > 100 {
+		return errors.New("buyers: Confirms must be between 1 and 100")
 	}
 	if min(c.Think, c.Attempt, c.Patience, c.MaxRetryAfter) <= 0 {
 		return errors.New("buyers: Think, Attempt, Patience and MaxRetryAfter must be above 0")

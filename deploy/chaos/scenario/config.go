@@ -25,6 +25,8 @@ type Config struct {
 	Watchers int
 	// Think is the pause of a buyer between two commands. Default: 60 ms.
 	Think time.Duration
+	// Confirms is how many of a hundred holds are bought in the end. Default: 60.
+	Confirms int
 	// HoldFor is how long a hold lasts. Default: 6 s.
 	HoldFor time.Duration
 	// LeaderTTL is the leader's lease. Default: 3 s.
@@ -51,6 +53,7 @@ func (c Config) WithDefaults() Config {
 	fill(&c.Buyers, 24)
 	fill(&c.Watchers, 1000)
 	fill(&c.Think, 60*time.Millisecond)
+	fill(&c.Confirms, 60)
 	fill(&c.HoldFor, 6*time.Second)
 	fill(&c.LeaderTTL, 3*time.Second)
 	fill(&c.Showings, 40)

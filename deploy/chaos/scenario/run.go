@@ -180,7 +180,7 @@ func (r *Run) phases(ctx context.Context) (err error) {
 // StartBuyers lets the buyers begin, and record what they do in History; Play has done so before Break.
 func (r *Run) StartBuyers(ctx context.Context) error {
 	buyers, err := client.NewBuyers(r.Config.Buyers, client.BuyersConfig{
-		Replicas: r.Fleet.URLs, Seed: r.Config.Seed + uint64(len(r.before)), Think: r.Config.Think, Sending: r.sent,
+		Replicas: r.Fleet.URLs, Seed: r.Config.Seed + uint64(len(r.before)), Think: r.Config.Think, Confirms: r.Config.Confirms, Sending: r.sent,
 	}, r.History)
 	if err != nil {
 		return err

@@ -12,8 +12,9 @@ func Soak(long time.Duration) Scenario {
 	return Scenario{
 		Name: "soak", What: "buyers and watchers come and go for " + long.String(),
 		Clients: func(c *Config) {
-			// Enough seats for all of it: buyers take their time.
-			c.Think, c.Showings = 250*time.Millisecond, max(c.Showings, int(long/time.Minute)*12+40)
+			// What a replica remembers of a showing grows with the seats that are sold, and rightly: so nearly all of them
+			// think better of it, and what stays the same must stay the same.
+			c.Think, c.Confirms, c.Showings = 250*time.Millisecond, 2, 100
 		},
 		Break: func(ctx context.Context, r *Run) error { return r.soak(ctx, long) },
 	}
