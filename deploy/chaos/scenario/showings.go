@@ -17,6 +17,10 @@ func (r *Run) heads(ctx context.Context) (map[uuid.UUID]int64, error) {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // only read from
+	return readHeads(ctx, conn)
+}
+
+func readHeads(ctx context.Context, conn *pgx.Conn) (map[uuid.UUID]int64, error) {
 	rows, err := conn.Query(ctx, "SELECT id, head FROM streams")
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/aislehq/aisle/deploy/chaos/client"
@@ -17,35 +18,59 @@ const (
 	calmDown = 15 * time.Second
 )
 
-// compare waits until each watcher shows what the log says.
+// compare waits until each watcher shows what the log says. What counts is when the maps were as they should be, not
+// when the judge, who reads the whole log for it, has found that out.
 func (r *Run) compare(ctx context.Context, repaired time.Time) error {
 	conn, err := pgx.Connect(ctx, r.Fleet.Postgres())
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // only read from
-	var wrong []judge.Violation
-	for first := true; ; first = false {
+	for {
+		heads, err := readHeads(ctx, conn)
+		if err != nil {
+			return err
+		}
+		seen, at := views(r.watchers), time.Since(repaired)
+		late := at > r.Config.Within+r.Config.GiveUp
+		behind := slices.ContainsFunc(seen, func(v judge.View) bool { return v.Seq != heads[v.Showing] || v.Stale })
+		if behind && !late {
+			if err := r.Wait(ctx, 50*time.Millisecond); err != nil {
+				return err
+			}
+			continue
+		}
 		maps, err := judge.Maps(ctx, conn)
 		if err != nil {
 			return err
 		}
-		at := time.Since(repaired)
-		wrong = judge.Watchers(views(r.watchers), maps)
+		if moved(heads, maps) {
+			continue // a hold ran out meanwhile
+		}
+		wrong := judge.Watchers(seen, maps)
 		if len(wrong) == 0 {
 			r.report.RightAfter = at
-			r.Expect(first || at <= r.Config.Within, judge.WatchersRight, "the last watcher was right only %v after the repair", at)
+			r.Expect(at <= r.Config.Within, judge.WatchersRight, "the last watcher was right only %v after the repair", at)
 			return r.snapshots(ctx, conn)
 		}
-		if at > r.Config.Within+r.Config.GiveUp {
-			break
+		if late {
+			r.note(wrong...)
+			return nil
 		}
-		if err := r.Wait(ctx, 100*time.Millisecond); err != nil {
+		if err := r.Wait(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
-	r.note(wrong...)
-	return nil
+}
+
+// moved says whether a showing is not where it was.
+func moved(heads map[uuid.UUID]int64, maps map[uuid.UUID]judge.Map) bool {
+	for id, m := range maps {
+		if heads[id] != m.Seq {
+			return true
+		}
+	}
+	return false
 }
 
 // snapshots compares those in Redis with the log. A showing may change in between: what is wrong once is looked at again.
