@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -124,11 +125,28 @@ func (s *Sessions) Known(token string) bool {
 	return ok
 }
 
+// query is one look into the table. due says that the session's last use has to be written down again.
+func (s *Sessions) query(ctx context.Context, h hash) (session Session, due bool, err error) {
+	err = s.pool.QueryRow(ctx, lookupSQL, h[:], s.cfg.IdleFor/touchShare).Scan(&session.ID, &due)
+	return session, due, err
+}
+
+// lineBroke says that asking once more, over another connection, may help: a line that breaks says nothing of
+// PostgreSQL, which is left alone for a while only when it can't be reached.
+func lineBroke(ctx context.Context, err error) bool {
+	if err == nil || errors.Is(err, pgx.ErrNoRows) || ctx.Err() != nil {
+		return false
+	}
+	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
+	return !unreachable
+}
+
 // ask asks PostgreSQL about a token and remembers the answer.
 func (s *Sessions) ask(ctx context.Context, h hash) (Session, error) {
-	var session Session
-	var due bool
-	err := s.pool.QueryRow(ctx, lookupSQL, h[:], s.cfg.IdleFor/touchShare).Scan(&session.ID, &due)
+	session, due, err := s.query(ctx, h)
+	if lineBroke(ctx, err) {
+		session, due, err = s.query(ctx, h)
+	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		s.memory.dontKnow(h)
 		return Session{}, ErrUnknown

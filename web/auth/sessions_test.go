@@ -251,6 +251,39 @@ func TestKnownSessionsOutliveTheDatabase(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A connection that breaks while the answer is on its way is one customer's bad luck at most, and not even that: the
+// database is asked once more, and is not taken for gone.
+func TestABrokenLineIsNotALostDatabase(t *testing.T) {
+	t.Parallel()
+	pool := site(t, stacktest.Postgres(t))
+	_, first, err := replica(t, pool, auth.Config{}).Start(t.Context())
+	require.NoError(t, err)
+	_, second, err := replica(t, pool, auth.Config{}).Start(t.Context())
+	require.NoError(t, err)
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // only when the test failed before
+	_, err = tx.Exec(t.Context(), "LOCK TABLE sessions")
+	require.NoError(t, err)
+
+	sessions := replica(t, pool, auth.Config{Now: newClock().Now})
+	found := make(chan error, 1)
+	go func() {
+		_, err := sessions.Lookup(t.Context(), first)
+		found <- err
+	}()
+	var killed bool
+	require.Eventually(t, func() bool {
+		err := tx.QueryRow(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_locks
+			WHERE relation = 'sessions'::regclass AND NOT granted LIMIT 1`).Scan(&killed)
+		return err == nil && killed
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.NoError(t, <-found)
+	_, err = sessions.Lookup(t.Context(), second)
+	require.NoError(t, err, "nor is it left alone")
+}
+
 func TestAWaiterWhoLeavesTakesNobodyAlong(t *testing.T) {
 	t.Parallel()
 	pool := site(t, stacktest.Postgres(t))
