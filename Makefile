@@ -95,6 +95,17 @@ soak: need-chaos build ## clients buy for SOAK (1h): memory, goroutines and desc
 	go build -o bin/chaos ./deploy/chaos
 	bin/chaos soak --for $(SOAK)
 
+.PHONY: bench
+bench: need-test build ## what it can do against the other ways, on real stores: writes docs/bench.md (half an hour)
+	go build -buildvcs=false -o bin/aislebench ./cmd/aislebench
+	bin/aislebench run --page docs/bench.md
+
+# The same in under three minutes, in small; it writes nothing.
+.PHONY: bench-short
+bench-short: need-test build
+	go build -buildvcs=false -o bin/aislebench ./cmd/aislebench
+	bin/aislebench run --short
+
 .PHONY: clean
 clean: ## remove what was built (not the data of `make run`)
 	rm -rf bin $(UI)/node_modules

@@ -20,7 +20,7 @@ type runCommand struct {
 	Only     []string      `help:"Rows to run. Default: all." placeholder:"NAME"`
 	Short    bool          `help:"A quick look: short rounds, and smaller sizes; under three minutes in all. Default: off."`
 	Measured int           `default:"3" help:"Rounds of each contestant that count, after one that doesn't (rounds, at least 3)."`
-	Round    time.Duration `default:"5s" help:"How long a round lasts where it isn't over by itself (duration). With --short: 1s."`
+	Round    time.Duration `default:"5s" help:"How long a round lasts where it isn't over by itself (duration). With --short: 500ms."`
 	Dir      string        `default:"/var/tmp/aisle-bench" help:"Where the stores keep their data, on a real disk. PostgreSQL's user must be able to reach it; it is removed at the end."`
 	Repo     string        `default:"." help:"The repository." type:"existingdir"`
 	Binary   string        `default:"bin/aisle" help:"The built aisle."`
@@ -30,7 +30,7 @@ type runCommand struct {
 }
 
 // shortRound is a round's length with --short.
-const shortRound = time.Second
+const shortRound = 500 * time.Millisecond
 
 // Validate is called by kong.
 func (c *runCommand) Validate() error {

@@ -58,6 +58,16 @@ func ReadCPU() (CPU, error) {
 	return total, nil
 }
 
+// ProcessCPU is the processor time that one process has used so far.
+func ProcessCPU(pid int) (time.Duration, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, fmt.Errorf("measure: %w", err)
+	}
+	p, err := parseStat(string(text))
+	return p.own, err
+}
+
 // process is one line of the process table.
 type process struct {
 	name   string

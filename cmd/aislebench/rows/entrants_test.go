@@ -22,7 +22,7 @@ func newBench(t *testing.T) *Bench {
 	s, err := stores.Open(t.Context(), stacktest.Dir(t), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
-	return &Bench{Stores: s, Short: true, Measured: 3, Round: 100 * time.Millisecond, Progress: io.Discard, Logger: slog.New(slog.DiscardHandler)}
+	return &Bench{Stores: s, Measured: 3, Round: 100 * time.Millisecond, Progress: io.Discard, Logger: slog.New(slog.DiscardHandler)}
 }
 
 // All contestants mean the same: a comparison of speed is worth nothing otherwise.

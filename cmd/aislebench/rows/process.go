@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/aislehq/aisle/cmd/aislebench/measure"
 	"github.com/aislehq/aisle/cmd/aislebench/rivals"
 )
 
@@ -84,6 +85,9 @@ func (s *server) stop() error {
 	}
 	return err
 }
+
+// used is the processor time that it has used so far.
+func (s *server) used() (time.Duration, error) { return measure.ProcessCPU(s.cmd.Process.Pid) }
 
 // serveAisle starts one replica on a database, without limits that only people need.
 func (b *Bench) serveAisle(ctx context.Context, url, namespace string) (*server, error) {

@@ -18,8 +18,6 @@ import (
 const (
 	hotSeats     = 300
 	stadiumSeats = 20_000
-	// shortStadium is the stadium of a short run.
-	shortStadium = 2_000
 	// beyond is how long the clients go on when all is sold.
 	beyond = 3 * time.Second
 )
@@ -37,23 +35,23 @@ func Rush(ctx context.Context, b *Bench) (measure.Report, error) {
 		return measure.Report{}, err
 	}
 	defer closeAll()
-	stadium, after := stadiumSeats, beyond
+	sizes, after := []int{hotSeats, stadiumSeats}, beyond
 	if b.Short {
-		stadium, after = shortStadium, time.Second
+		sizes, after = sizes[:1], b.Round
 	}
-	hot, err := b.rush(ctx, all, hotSeats, after)
-	if err != nil {
-		return measure.Report{}, err
-	}
-	big, err := b.rush(ctx, all, stadium, after)
-	if err != nil {
-		return measure.Report{}, err
+	var tables []measure.Table
+	for _, seats := range sizes {
+		table, err := b.rush(ctx, all, seats, after)
+		if err != nil {
+			return measure.Report{}, err
+		}
+		tables = append(tables, table)
 	}
 	return measure.Report{
 		Title: "A rush: one hot showing, and a stadium",
 		About: fmt.Sprintf(`All %d clients want seats of the same showing. Each tries a pair that isn't sold yet as far as it knows, drawn at random; when it
 loses it tries another. When everything is sold they go on trying for %s. "Refusals/s", their latencies and the processor time are of that last part.`, clients, after),
-		Tables: []measure.Table{hot, big},
+		Tables: tables,
 	}, nil
 }
 

@@ -100,7 +100,7 @@ func (b *Bench) sites(ctx context.Context) (sites []*site, err error) {
 	if err != nil {
 		return sites, err
 	}
-	for _, design := range rivals.All() {
+	for _, design := range b.rivals() {
 		s, err := b.rivalSite(ctx, design)
 		if s != nil {
 			sites = append(sites, s)
