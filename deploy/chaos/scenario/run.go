@@ -40,6 +40,8 @@ type Run struct {
 	before   []*buying
 	report   Report
 	began    time.Time
+	// lostUntil is until when replicas may refuse by a history that is lost, zero for never.
+	lostUntil time.Time
 
 	mu       sync.Mutex
 	expected []judge.Violation

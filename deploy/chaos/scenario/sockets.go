@@ -42,7 +42,7 @@ func hostile(ctx context.Context, r *Run) error {
 		return err
 	}
 	return r.unnoticed(ctx, each, 20, func(ctx context.Context, url string) (client.Ending, error) {
-		return client.Bomb(ctx, url, 8<<20)
+		return client.Bomb(ctx, url, 1<<20)
 	}, func(e client.Ending) bool { return e.Code != 0 }) // a compressed frame is refused unread: compression was not agreed on
 }
 

@@ -144,6 +144,11 @@ func (r *Run) judge(ctx context.Context) error {
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // only read from
 	ops := r.History.Ops()
+	for i := range ops {
+		if !r.lostUntil.IsZero() && ops[i].Call.Before(r.lostUntil) && ops[i].Call.After(r.lostUntil.Add(-noticed)) {
+			ops[i].Conflicts = nil
+		}
+	}
 	inLog, summary, err := judge.Log(ctx, conn, ops)
 	if err != nil {
 		return err
