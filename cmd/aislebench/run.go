@@ -58,7 +58,7 @@ func (c *runCommand) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() { err = errors.Join(err, s.Close(ctx)) }()
 	b := &rows.Bench{Stores: s, Short: c.Short, Measured: c.Measured, Round: c.Round, Repo: c.Repo, Binary: c.Binary, Progress: os.Stderr, Logger: logger}
 	if c.Short {
 		b.Round = shortRound

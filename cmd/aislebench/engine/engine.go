@@ -187,7 +187,10 @@ func newCommand(session uuid.UUID, route string) booking.Command {
 	return booking.Command{Session: session, Key: key, Route: route, Body: sha256.Sum256([]byte(key))}
 }
 
-// Log is the engine's log, and Locker its locks.
+// Locker is the engine's locks.
+func (e *Engine) Locker() *lock.Locker { return e.locker }
+
+// Log is the engine's log.
 func (e *Engine) Log() *eventstore.Store { return e.log }
 
 // Close ends everything and waits for it.

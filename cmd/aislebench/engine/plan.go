@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,7 +42,7 @@ func newPlan(h rivals.House, now time.Time) catalogue.Plan {
 	}
 	for i, seat := range h.Seats {
 		plan.Seats = append(plan.Seats, catalogue.LayoutSeat{
-			Seat: booking.Seat(seat), Row: fmt.Sprint(i / rowOf), Number: fmt.Sprint(i%rowOf + 1),
+			Seat: booking.Seat(seat), Row: strconv.Itoa(i / rowOf), Number: strconv.Itoa(i%rowOf + 1),
 			X: float64(i % rowOf), Y: float64(i / rowOf), Category: category.ID, Kind: catalogue.Standard,
 		})
 	}

@@ -32,7 +32,7 @@ func TestReadCPU(t *testing.T) {
 	t.Parallel()
 	before, err := ReadCPU()
 	require.NoError(t, err)
-	for began := time.Now(); time.Since(began) < 100*time.Millisecond; { //nolint:revive // It burns processor time.
+	for began := time.Now(); time.Since(began) < 100*time.Millisecond; { // it burns processor time
 	}
 	after, err := ReadCPU()
 	require.NoError(t, err)

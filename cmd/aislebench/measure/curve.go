@@ -86,7 +86,7 @@ func (l Line) at(x float64) string {
 
 // svg is the drawing, in one line: a page shows it in place.
 func (c Curve) svg() string {
-	var lowX, highX, lowY, highY = math.Inf(1), 0.0, math.Inf(1), 0.0
+	lowX, highX, lowY, highY := math.Inf(1), 0.0, math.Inf(1), 0.0
 	for _, l := range c.Lines {
 		for _, p := range l.Points {
 			lowX, highX = min(lowX, p.X), max(highX, p.X)

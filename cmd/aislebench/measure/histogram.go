@@ -28,7 +28,7 @@ func (h *Histogram) Add(d time.Duration) {
 
 // Merge adds what another has counted.
 func (h *Histogram) Merge(other *Histogram) {
-	for i, n := range other.counts {
+	for i, n := range &other.counts {
 		h.counts[i] += n
 	}
 	h.total += other.total
@@ -44,7 +44,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	}
 	rank := uint64(q * float64(h.total-1))
 	var seen uint64
-	for i, n := range h.counts {
+	for i, n := range &h.counts {
 		seen += n
 		if seen > rank {
 			return value(i)

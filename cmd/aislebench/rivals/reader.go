@@ -68,5 +68,5 @@ func answer(w http.ResponseWriter, body []byte, err error) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body)
+	_, _ = w.Write(body) //nolint:gosec // JSON, and named so.
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -85,8 +86,11 @@ func (b *Bench) appending(ctx context.Context, l *logs, s shape) (measure.Table,
 	table := measure.Table{
 		Main: measure.Rate, Results: results,
 		Columns: []measure.Column{
-			{Title: "events/s", Figure: measure.Rate}, {Title: "p50", Figure: measure.P50, Unit: measure.Seconds}, {Title: "p99", Figure: measure.P99, Unit: measure.Seconds},
-			{Title: "here", Figure: measure.SelfCPU, Unit: measure.Cores}, {Title: "PostgreSQL", Figure: measure.PostgresCPU, Unit: measure.Cores},
+			{Title: "events/s", Figure: measure.Rate},
+			{Title: "p50", Figure: measure.P50, Unit: measure.Seconds},
+			{Title: "p99", Figure: measure.P99, Unit: measure.Seconds},
+			{Title: "here", Figure: measure.SelfCPU, Unit: measure.Cores},
+			{Title: "PostgreSQL", Figure: measure.PostgresCPU, Unit: measure.Cores},
 		},
 		Ratios: []measure.Ratio{
 			{Claim: "64 callers against the bare insert by 100", Value: measure.Against(most, results[0], measure.Rate), Goal: 0.7},
@@ -148,11 +152,11 @@ func (b *Bench) newLogs(ctx context.Context) (_ *logs, err error) {
 		return nil, err
 	}
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan error, 1)
-	go func() { done <- l.store.Run(running) }()
+	var done sync.WaitGroup
+	done.Go(func() { _ = l.store.Run(running) }) // it flushes what is queued and has nothing to say
 	l.close = func() {
 		end()
-		<-done
+		done.Wait()
 		_ = l.conn.Close(context.WithoutCancel(ctx))
 		pool.Close()
 	}

@@ -44,8 +44,11 @@ them. Rates are of lock and unlock together, latencies too.`, lockers, lockSeats
 		Tables: []measure.Table{{
 			Main: measure.Rate, Results: results,
 			Columns: []measure.Column{
-				{Title: "lock + unlock/s", Figure: measure.Rate}, {Title: "p50", Figure: measure.P50, Unit: measure.Seconds}, {Title: "p99", Figure: measure.P99, Unit: measure.Seconds},
-				{Title: "here", Figure: measure.SelfCPU, Unit: measure.Cores}, {Title: "Redis", Figure: measure.RedisCPU, Unit: measure.Cores},
+				{Title: "lock + unlock/s", Figure: measure.Rate},
+				{Title: "p50", Figure: measure.P50, Unit: measure.Seconds},
+				{Title: "p99", Figure: measure.P99, Unit: measure.Seconds},
+				{Title: "here", Figure: measure.SelfCPU, Unit: measure.Cores},
+				{Title: "Redis", Figure: measure.RedisCPU, Unit: measure.Cores},
 			},
 			Ratios: []measure.Ratio{
 				{Claim: "against redislock", Value: measure.Against(results[0], results[1], measure.Rate), Goal: 9},
@@ -57,7 +60,7 @@ them. Rates are of lock and unlock together, latencies too.`, lockers, lockSeats
 
 func (b *Bench) lockers(ctx context.Context) ([]measure.Contestant, error) {
 	client := b.Stores.Redis()
-	locker, err := lock.New(client, lock.Config{Prefix: "locking:"})
+	locker, err := lock.New(client, lock.Config{Prefix: "locking:", Timeout: lockFor}) // nobody is late, however busy the machine
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +191,7 @@ func (r *raw) lockUnlock(ctx context.Context, w want) error {
 		return err
 	}
 	replies, err := r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for _, h := range all {
+		for _, h := range &all {
 			args := []any{h.owner, id}
 			for _, seat := range w.seats {
 				args = append(args, seat)
@@ -200,7 +203,7 @@ func (r *raw) lockUnlock(ctx context.Context, w want) error {
 	if err != nil {
 		return err
 	}
-	// {'released', token} and no seat behind it: all were held.
+	// {"released", token} and no seat behind it: all were held.
 	if reply, ok := replies[0].(*redis.Cmd).Val().([]any); !ok || len(reply) != 2 {
 		return errors.New("the raw scripts didn't hold what they locked")
 	}

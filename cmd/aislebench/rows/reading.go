@@ -65,10 +65,14 @@ the clients share the machine.`, readers, readSeats, len(body)),
 		Tables: []measure.Table{{
 			Main: measure.Rate, Results: results,
 			Columns: []measure.Column{
-				{Title: "requests/s", Figure: measure.Rate}, {Title: "per core-second", Figure: perCore},
-				{Title: "p50", Figure: measure.P50, Unit: measure.Seconds}, {Title: "p99", Figure: measure.P99, Unit: measure.Seconds},
-				{Title: "server", Figure: measure.ServerCPU, Unit: measure.Cores}, {Title: "PostgreSQL", Figure: measure.PostgresCPU, Unit: measure.Cores},
-				{Title: "Redis", Figure: measure.RedisCPU, Unit: measure.Cores}, {Title: "clients", Figure: measure.SelfCPU, Unit: measure.Cores},
+				{Title: "requests/s", Figure: measure.Rate},
+				{Title: "per core-second", Figure: perCore},
+				{Title: "p50", Figure: measure.P50, Unit: measure.Seconds},
+				{Title: "p99", Figure: measure.P99, Unit: measure.Seconds},
+				{Title: "server", Figure: measure.ServerCPU, Unit: measure.Cores},
+				{Title: "PostgreSQL", Figure: measure.PostgresCPU, Unit: measure.Cores},
+				{Title: "Redis", Figure: measure.RedisCPU, Unit: measure.Cores},
+				{Title: "clients", Figure: measure.SelfCPU, Unit: measure.Cores},
 			},
 			Ratios: []measure.Ratio{
 				{Claim: "requests/s against Redis each time", Value: measure.Against(results[0], results[1], measure.Rate), Goal: 2.3},
@@ -127,14 +131,18 @@ func (b *Bench) reader(ctx context.Context, h rivals.House, body []byte) (*serve
 
 func (b *Bench) read(name string, s *server, path, header string, want int) measure.Contestant {
 	return measure.Contestant{Name: name, Round: func(ctx context.Context) (measure.Sample, error) {
-		wires := make([]*wire, readers)
-		for i := range wires {
+		var wires []*wire
+		defer func() {
+			for _, w := range wires {
+				w.close()
+			}
+		}()
+		for range readers {
 			w, err := dial(ctx, s.address)
 			if err != nil {
 				return nil, err
 			}
-			defer w.close()
-			wires[i] = w
+			wires = append(wires, w)
 		}
 		return readFor(wires, path, header, want, b.Round)
 	}}

@@ -54,6 +54,7 @@ func All() []Row {
 		{"project", "the projector: how fast, and how far behind", Projecting},
 		{"growth", "the engine at 1 to 1,000 showings, and at 100 to 20,000 seats", Growing},
 		{"start", "a replica's start with up to 1,000 showings on sale", Starting},
+		{"memory", "what one call allocates", Allocating},
 	}
 }
 

@@ -73,10 +73,14 @@ func (b *Bench) rush(ctx context.Context, all []entrant, seats int, after time.D
 	return measure.Table{
 		Title: fmt.Sprintf("%d seats:", seats), Results: results, Main: soldOut, Ratios: rushRatios(results),
 		Columns: []measure.Column{
-			{Title: "sold out in", Figure: soldOut, Unit: measure.Seconds}, {Title: "hold p50", Figure: p50Hold, Unit: measure.Seconds},
-			{Title: "hold p99", Figure: p99Hold, Unit: measure.Seconds}, {Title: "refusals/s", Figure: refusals},
-			{Title: "refusal p50", Figure: p50Refusal, Unit: measure.Seconds}, {Title: "refusal p99", Figure: p99Refusal, Unit: measure.Seconds},
-			{Title: "here", Figure: measure.SelfCPU, Unit: measure.Cores}, {Title: "PostgreSQL", Figure: measure.PostgresCPU, Unit: measure.Cores},
+			{Title: "sold out in", Figure: soldOut, Unit: measure.Seconds},
+			{Title: "hold p50", Figure: p50Hold, Unit: measure.Seconds},
+			{Title: "hold p99", Figure: p99Hold, Unit: measure.Seconds},
+			{Title: "refusals/s", Figure: refusals},
+			{Title: "refusal p50", Figure: p50Refusal, Unit: measure.Seconds},
+			{Title: "refusal p99", Figure: p99Refusal, Unit: measure.Seconds},
+			{Title: "here", Figure: measure.SelfCPU, Unit: measure.Cores},
+			{Title: "PostgreSQL", Figure: measure.PostgresCPU, Unit: measure.Cores},
 			{Title: "Redis", Figure: measure.RedisCPU, Unit: measure.Cores},
 		},
 	}, nil

@@ -59,11 +59,14 @@ confirm. Processor time is in cores: "here" is this process with the engine and 
 // sellColumns are those of every row that sells; self is what this process is called.
 func sellColumns(self string) []measure.Column {
 	return []measure.Column{
-		{Title: "p50", Figure: measure.P50, Unit: measure.Seconds}, {Title: "p99", Figure: measure.P99, Unit: measure.Seconds},
-		{Title: "hold p50", Figure: p50Hold, Unit: measure.Seconds}, {Title: "hold p99", Figure: p99Hold, Unit: measure.Seconds},
+		{Title: "p50", Figure: measure.P50, Unit: measure.Seconds},
+		{Title: "p99", Figure: measure.P99, Unit: measure.Seconds},
+		{Title: "hold p50", Figure: p50Hold, Unit: measure.Seconds},
+		{Title: "hold p99", Figure: p99Hold, Unit: measure.Seconds},
 		{Title: "refusals/s", Figure: refusals},
 		{Title: self, Figure: measure.SelfCPU, Unit: measure.Cores},
-		{Title: "PostgreSQL", Figure: measure.PostgresCPU, Unit: measure.Cores}, {Title: "Redis", Figure: measure.RedisCPU, Unit: measure.Cores},
+		{Title: "PostgreSQL", Figure: measure.PostgresCPU, Unit: measure.Cores},
+		{Title: "Redis", Figure: measure.RedisCPU, Unit: measure.Cores},
 	}
 }
 

@@ -136,7 +136,7 @@ func (b *Bench) aisleSite(ctx context.Context) (*site, error) {
 		return nil, err
 	}
 	s := &site{name: ours, server: server, houses: houses}
-	return s, s.connect(ctx, func(c *webClient) error {
+	err = s.connect(ctx, func(c *webClient) error {
 		status, body, err := c.wire.do("POST", "/api/v1/sessions", "", nil)
 		if err != nil || status != http.StatusCreated {
 			return fmt.Errorf("session: status %d: %w: %.200s", status, err, body)
@@ -144,6 +144,7 @@ func (b *Bench) aisleSite(ctx context.Context) (*site, error) {
 		c.aisle, err = member(body, "token")
 		return err
 	})
+	return s, err
 }
 
 // onSale migrates a database and puts a house into it.
@@ -183,7 +184,8 @@ func (b *Bench) rivalSite(ctx context.Context, design rivals.Design) (*site, err
 	if err := booker.Prepare(ctx, all); err != nil {
 		return s, err
 	}
-	return s, s.connect(ctx, func(*webClient) error { return nil })
+	err = s.connect(ctx, func(*webClient) error { return nil })
+	return s, err
 }
 
 // connect opens all clients' connections; greet prepares each.

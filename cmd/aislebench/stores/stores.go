@@ -43,7 +43,7 @@ func Open(ctx context.Context, dir string, logger *slog.Logger) (_ *Stores, err 
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.Close())
+			err = errors.Join(err, s.Close(ctx))
 		}
 	}()
 	if err := os.Chmod(s.dir, 0o755); err != nil { //nolint:gosec // See above.
@@ -66,9 +66,9 @@ func Open(ctx context.Context, dir string, logger *slog.Logger) (_ *Stores, err 
 	return s, err
 }
 
-// Close stops the stores and removes their data.
-func (s *Stores) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopFor)
+// Close stops the stores and removes their data, also when ctx has ended.
+func (s *Stores) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopFor)
 	defer cancel()
 	var errs []error
 	if s.redis != nil {
