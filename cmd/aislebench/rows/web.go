@@ -29,6 +29,9 @@ func Web(ctx context.Context, b *Bench) (report measure.Report, err error) {
 	contestants := make([]measure.Contestant, len(sites))
 	for i, s := range sites {
 		contestants[i] = measure.Contestant{Name: s.name, Round: func(ctx context.Context) (measure.Sample, error) {
+			if err := s.redial(ctx); err != nil {
+				return nil, err
+			}
 			h, err := s.nextHouse()
 			if err != nil {
 				return nil, err
@@ -200,6 +203,19 @@ func (s *site) connect(ctx context.Context, greet func(*webClient) error) error 
 		if err := greet(c); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// redial gives all clients new connections: servers close those that stood idle while others had their turn.
+func (s *site) redial(ctx context.Context) error {
+	for _, c := range s.clients {
+		w, err := dial(ctx, s.server.address)
+		if err != nil {
+			return err
+		}
+		c.wire.close()
+		c.wire = w
 	}
 	return nil
 }
