@@ -5,7 +5,9 @@ import "github.com/google/uuid"
 // plan is when each request of a batch is judged.
 type plan struct {
 	// rounds has each request's round, from 1: the first in which nothing that it shares with an earlier request
-	// is still undecided. Requests of one round share nothing, so that append_batch can judge them together.
+	// is still undecided. Requests of one round share nothing, so that append_batch can judge them together. One thing is
+	// left out: whether a booking that ends here counts with its address, which the request does not name. All of a
+	// batch are under way at the same time, so that either answer to a hold of that address is right.
 	rounds []int32
 	last   int32
 	// repeats says of each request whether an earlier one has the same command.

@@ -9,7 +9,8 @@
 -- Requests are in arrival order. r_round splits them so that those of one round share no entity, no
 -- command, no session's hold and no limited address, and whoever shares something with an earlier
 -- request is in a later round. Judging round by round, all of a round at once, is thus the same as judging in
--- arrival order, each request seeing those that passed before it. One thing is decided early: whoever
+-- arrival order, each request seeing those that passed before it (but for bookings of a limited address that end in the
+-- same batch, which may count or not). One thing is decided early: whoever
 -- names an event that is no longer an entity's latest is refused, in whichever round it is, for that never becomes
 -- right again. A hundred requests for one seat thus take two rounds, and not a hundred.
 --
