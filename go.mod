@@ -95,4 +95,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-ignore ./web/ui/node_modules
+ignore (
+	./bin
+	./web/ui/node_modules
+)

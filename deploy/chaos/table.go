@@ -101,11 +101,18 @@ type planted struct {
 	Seed                     uint64
 }
 
+// fault is one run in which an invariant was broken.
+type fault struct {
+	Name, Detail string
+	Seed         uint64
+}
+
 type page struct {
 	Date, Machine string
 	Invariants    []string
 	Rows, Gone    []row
 	Plants        []planted
+	Broken        []fault
 	Runs, Failed  int
 	Operations    int
 	Sales, Cores  int
@@ -127,6 +134,9 @@ func render(reports []scenario.Report, now time.Time) ([]byte, error) {
 		p.Runs, p.Failed, p.Operations, p.Sales = p.Runs+one.Runs, p.Failed+one.Failed, p.Operations+one.Operations, p.Sales+one.Sales
 	}
 	for _, r := range reports {
+		if r.Plant == "" && !r.OK() {
+			p.Broken = append(p.Broken, fault{Name: r.Scenario, Seed: r.Seed, Detail: r.Violations[0].Invariant + ": " + r.Violations[0].Detail})
+		}
 		if r.Plant != "" {
 			p.Plants = append(p.Plants, planted{Name: r.Plant, What: what(r.Plant), Scenario: r.Scenario, By: broken(r), Seed: r.Seed})
 		}

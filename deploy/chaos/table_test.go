@@ -53,6 +53,7 @@ func TestPageSaysWhatTheReportsSay(t *testing.T) {
 	assert.Contains(t, page, "| Redis, all of it | redis-killed | 10 s | 52 | 20 | 41 |")
 	assert.Contains(t, page, "| redis-killed | 7 | no two owners, same answer |")
 	assert.Contains(t, page, "redis-killed 7 8 9;")
+	assert.Contains(t, page, "- redis-killed, seed 9: nothing lost: A1\n")
 	assert.NotContains(t, page, "postgres-killed", "what did not run is not there")
 	assert.Equal(t, len(scenario.Invariants())+6, strings.Count(line(page, "| fault |"), " |"))
 }
