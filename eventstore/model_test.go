@@ -148,7 +148,7 @@ func (m *model) drawHold(rt *rapid.T, req *eventstore.Request, session uuid.UUID
 func (m *model) drawEnd(rt *rapid.T, req *eventstore.Request) {
 	var ids []uuid.UUID
 	for id, b := range m.bookings {
-		if b.Stream == req.Stream && !(m.limits && b.Address != "") {
+		if b.Stream == req.Stream && (!m.limits || b.Address == "") {
 			ids = append(ids, id)
 		}
 	}

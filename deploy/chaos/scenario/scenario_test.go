@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/aislehq/aisle/deploy/chaos/scenario"
 )
@@ -51,7 +52,7 @@ func TestConfigIsValidated(t *testing.T) {
 	} {
 		err := c.cfg.WithDefaults().Validate()
 		if c.want == "" {
-			assert.NoError(t, err, name)
+			require.NoError(t, err, name)
 			continue
 		}
 		assert.ErrorContains(t, err, c.want, name)
