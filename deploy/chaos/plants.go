@@ -13,7 +13,7 @@ import (
 )
 
 // tries is how often a planted bug may be run until the judge has seen it: a race needs its moment.
-const tries = 3
+const tries = 5
 
 type plantsCommand struct {
 	place
