@@ -76,7 +76,7 @@ e2e: need-test build ## two headless browsers against the built program
 	cd $(UI) && AISLE_BIN=$(CURDIR)/bin/aisle npm run --silent e2e
 
 .PHONY: chaos
-chaos: need-chaos build ## every fault on the list, SEEDS (3) times, and the planted bugs: writes docs/proof.md (2 h, as root)
+chaos: need-chaos build ## every fault on the list, SEEDS (3) times, and the planted bugs: writes docs/proof.md (an hour, as root)
 	go build -o bin/chaos ./deploy/chaos
 	rm -f bin/chaos-results.jsonl
 	bin/chaos run --seeds $(SEEDS)

@@ -22,15 +22,15 @@ type plantsCommand struct {
 	Results string   `default:"bin/chaos-results.jsonl" help:"File that each run's report is added to, as a line."`
 }
 
-// catches says which scenario shows a planted bug, and by which invariants.
-func catches() map[string]struct {
+// catch is the scenario that shows a planted bug, and the invariants of which one must be broken.
+type catch struct {
 	scenario   string
 	invariants []string
-} {
-	return map[string]struct {
-		scenario   string
-		invariants []string
-	}{
+}
+
+// catches are those of all planted bugs, by their names.
+func catches() map[string]catch {
+	return map[string]catch{
 		"guard":    {"redis-killed", []string{"no two owners"}},
 		"epoch":    {"leader-stopped", []string{"projected once", "never back"}},
 		"gap":      {"pubsub-killed", []string{"watchers right"}},
@@ -72,10 +72,10 @@ func (c *plantsCommand) try(ctx context.Context, p plant.Plant) (bool, error) {
 		return false, err
 	}
 	fmt.Fprintf(os.Stdout, "planted %s: %s (built in %.0f s)\n", p.Name, p.What, time.Since(began).Seconds())
-	catch := catches()[p.Name]
-	s, ok := scenario.Named(catch.scenario)
+	shown := catches()[p.Name]
+	s, ok := scenario.Named(shown.scenario)
 	if !ok {
-		return false, fmt.Errorf("there is no scenario %q for the planted bug %q", catch.scenario, p.Name)
+		return false, fmt.Errorf("there is no scenario %q for the planted bug %q", shown.scenario, p.Name)
 	}
 	planted := c.place
 	planted.Binary = binary
@@ -89,7 +89,7 @@ func (c *plantsCommand) try(ctx context.Context, p plant.Plant) (bool, error) {
 		if err := add(c.Results, report); err != nil {
 			return false, err
 		}
-		for _, invariant := range catch.invariants {
+		for _, invariant := range shown.invariants {
 			if report.Broken(invariant) {
 				fmt.Fprintf(os.Stdout, "planted %s: caught by %q at try %d\n", p.Name, invariant, i+1)
 				return true, os.RemoveAll(c.Dir)
