@@ -97,8 +97,8 @@ func pause(ctx context.Context, wait time.Duration) bool {
 }
 
 // agrees says that the map confirms the lock's refusal for at least one seat: it is sold or blocked, or
-// the same other session holds it for a while yet. A map that names another holder is old, and one may know itself that it is. What a
-// booking that isn't a hold may not do is another refusal.
+// the same other session holds it for a while yet. A map that names another holder is old, and one may know
+// itself that it is. What a booking that isn't a hold may not do is another refusal.
 func (p *picture) agrees(holders map[string]uuid.UUID) bool {
 	if p.old || p.meetsItself() || (p.needsOwn && p.bookings[p.own].State != StateHeld) {
 		return false
